@@ -1,0 +1,63 @@
+# How Leat's own code is compiled. Nothing here reaches a consumer, except the stack probes that
+# leat::fiber exports on purpose (see framework/CMakeLists.txt).
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+endif()
+
+find_program(LEAT_CCACHE ccache)
+if(LEAT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${LEAT_CCACHE}")
+endif()
+
+add_library(leat_build_flags INTERFACE)
+target_compile_options(leat_build_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<BOOL:${LEAT_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  # A parked G is shown by walking its frames, so they are kept in every build.
+  -fno-omit-frame-pointer)
+if(LEAT_SANITIZE)
+  string(REPLACE ";" "," leat_sanitize_csv "${LEAT_SANITIZE}")
+  target_compile_options(leat_build_flags INTERFACE -fsanitize=${leat_sanitize_csv} -fno-sanitize-recover=all)
+  target_link_options(leat_build_flags INTERFACE -fsanitize=${leat_sanitize_csv})
+  # GCC's instrumentation makes it warn about standard headers (<regex>, <functional>) that are right.
+  target_compile_options(leat_build_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
+
+# Frames larger than the guard page must not step over it. GCC on AArch64 assumes a 64 KiB guard
+# unless told that ours is one page; Clang 14 has the option on x86 only.
+include(CheckCXXCompilerFlag)
+set(CMAKE_REQUIRED_FLAGS -Werror)
+check_cxx_compiler_flag(-fstack-clash-protection LEAT_HAS_STACK_CLASH)
+check_cxx_compiler_flag("--param=stack-clash-protection-guard-size=12" LEAT_HAS_STACK_CLASH_GUARD)
+unset(CMAKE_REQUIRED_FLAGS)
+# They are exported, and a user may have another compiler than the one asked here.
+set(LEAT_STACK_PROBES "")
+if(LEAT_HAS_STACK_CLASH)
+  list(APPEND LEAT_STACK_PROBES "$<$<CXX_COMPILER_ID:${CMAKE_CXX_COMPILER_ID}>:-fstack-clash-protection>")
+  if(LEAT_HAS_STACK_CLASH_GUARD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+     AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    list(APPEND LEAT_STACK_PROBES
+      "$<$<CXX_COMPILER_ID:GNU>:--param=stack-clash-protection-guard-size=12>")
+  endif()
+endif()
+
+# Lock order, link states and all other LEAT_DCHECKs, in optimised builds too.
+set(leat_debug_checks_default OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR LEAT_SANITIZE)
+  set(leat_debug_checks_default ON)
+endif()
+option(LEAT_DEBUG_CHECKS "Compile the debug checks in" ${leat_debug_checks_default})
+if(LEAT_DEBUG_CHECKS)
+  target_compile_definitions(leat_build_flags INTERFACE LEAT_DEBUG_CHECKS=1)
+endif()

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+#
+# bare-system.sh [COMMAND...]: proves that the two commands of the README work on a system that has only git and bash.
+#
+# Not part of `./dev test`: it needs root, debootstrap (apt-get install debootstrap), the network and about 3 GB under
+# ${TMPDIR:-/tmp}, and takes several minutes. It makes a minimal Debian 12 with this machine's package mirror and
+# network settings, puts a clone of this repository (with uncommitted files) in it, and runs there, in a chroot,
+#   ./dev run
+#   ./dev test --fast
+# or each COMMAND given, as one word: bare-system.sh './dev test'. KEEP=1 leaves the system for a look; SUITE=noble
+# with an Ubuntu mirror on this machine makes an Ubuntu 24.04 of it.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+suite=${SUITE:-bookworm}
+commands=("$@")
+(($#)) || commands=('./dev run' './dev test --fast')
+
+[[ $(id -u) == 0 ]] || { echo "bare-system: debootstrap and chroot need root" >&2; exit 2; }
+command -v debootstrap >/dev/null || { echo "bare-system: first: apt-get install debootstrap" >&2; exit 2; }
+
+# The mirror that has this suite's main archive: first URI of the deb822 files, else of the one-line files.
+mirror=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
+  awk -v suite="$suite" '/^URIs:/ { uri = $2 } /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == suite) { print uri; exit } }')
+[[ -n $mirror ]] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+  awk -v suite="$suite" '$1 == "deb" { for (i = 2; i < NF; i++) if ($(i + 1) == suite) { print $i; exit } }')
+[[ -n $mirror ]] || { echo "bare-system: this machine's apt sources have no suite $suite; set SUITE" >&2; exit 2; }
+
+system=$(mktemp -d "${TMPDIR:-/tmp}/leat-bare.XXXXXX")
+mounted=()
+clean_up() {
+  local i
+  for ((i = ${#mounted[@]} - 1; i >= 0; i--)); do umount "${mounted[i]}" || umount -l "${mounted[i]}"; done
+  if [[ ${KEEP:-0} == 1 ]]; then
+    echo "bare-system: kept in $system"
+  elif ! grep -q " $system/" /proc/mounts; then
+    rm -rf --one-file-system "$system"
+  fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+
+begun=$SECONDS
+note() { echo "bare-system: $* (+$((SECONDS - begun))s)"; }
+
+note "$suite with git and bash, in $system"
+debootstrap --variant=minbase --include=git,bash "$suite" "$system" "$mirror" >"$system.log" 2>&1 ||
+  { tail -n 20 "$system.log"; echo "bare-system: debootstrap failed; log: $system.log"; exit 1; }
+rm -f "$system.log"
+
+# As this machine reaches its mirror; passwords in auth.conf stay where they are.
+for part in sources.list sources.list.d apt.conf apt.conf.d preferences.d keyrings trusted.gpg.d; do
+  [[ -e /etc/apt/$part ]] || continue
+  rm -rf "${system:?}/etc/apt/$part"
+  cp -a "/etc/apt/$part" "$system/etc/apt/"
+done
+# Without a list of its own beside the copied ones.
+[[ -e /etc/apt/sources.list ]] || rm -f "$system/etc/apt/sources.list"
+cp -aL /usr/share/keyrings/. "$system/usr/share/keyrings/"
+cp -L /etc/resolv.conf /etc/hosts "$system/etc/"
+proxies=()
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  [[ -z ${!name:-} ]] || proxies+=("$name=${!name}")
+done
+rm -rf "$system/var/lib/apt/lists"
+mkdir -p "$system/var/lib/apt/lists/partial"
+
+for folder in proc dev; do
+  mount --bind "/$folder" "$system/$folder"
+  mounted+=("$system/$folder")
+done
+
+# A clone, so that nothing that git ignores comes along, and then the files not yet committed.
+mkdir -p "$system/home/leat"
+git -C "$root" rev-parse -q --verify HEAD >/dev/null && git clone -q "$root" "$system/home/leat"
+(cd "$root" && git ls-files -z --cached --others --exclude-standard |
+  while IFS= read -r -d '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done |
+  tar --null -T - -cf -) | tar -xf - -C "$system/home/leat"
+
+inside() { chroot "$system" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "${proxies[@]}" "$@"; }
+for tool in g++ cmake ninja python3 clang make; do
+  if inside bash -c "command -v $tool" >/dev/null; then note "not bare: it has $tool"; exit 1; fi
+done
+
+for command in "${commands[@]}"; do
+  note "$command"
+  inside bash -c "cd /home/leat && $command </dev/null" || { note "FAILED: $command"; exit 1; }
+done
+note "all commands work on a bare $suite"

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+#
+# What ./dev does before it builds anything, on a copy of it without sources.
+source "$(dirname "$0")/support.sh"
+
+mkdir -p "$tree/cmake"
+cp "$root/dev" "$tree/dev"
+cp -r "$root/cmake/dev" "$tree/cmake/dev"
+cp "$root/CMakePresets.json" "$tree/"
+dev() { (cd / && "$tree/dev" "$@" </dev/null); }
+
+expect 0 'usage: ./dev VERB' dev
+expect 0 'usage: ./dev VERB' dev help
+expect 0 'usage: ./dev VERB' dev test --help
+expect 2 'did you mean `./dev test`?' dev tset
+expect 2 'did you mean `./dev bench`?' dev ben
+expect 2 'there is no `frobnicate` (' dev frobnicate
+expect 2 'there is no option --slow' dev test --slow
+expect 2 'needs a number' dev test -j many
+expect 2 '--fast belongs to' dev run --fast
+expect 2 'takes no names' dev clean all
+expect 0 'nothing to remove' dev clean
+
+# A package that is missing, and no leave to install it: the words to type, and no apt-get.
+mkdir "$tree/bin"
+for tool in dpkg-query apt-get apt-cache sudo; do
+  printf '#!/bin/sh\necho "%s $*" >>"%s/calls"\nexit 1\n' "$tool" "$tree" >"$tree/bin/$tool"
+  chmod +x "$tree/bin/$tool"
+done
+export PATH=$tree/bin:$PATH
+expect 1 'apt-get install --no-install-recommends g++ cmake ninja-build' dev run --no-install
+expect 0 'dpkg-query' cat "$tree/calls"
+if grep -q apt-get "$tree/calls"; then
+  echo "WRONG: --no-install called apt-get"
+  wrong=$((wrong + 1))
+fi
+rm "$tree/calls"
+expect 1 'the packages could not be installed' dev run
+expect 0 'apt-get -o DPkg::Lock::Timeout=300 update' cat "$tree/calls"
+expect 0 'removed build/' dev clean
+
+# Failing tools behind packages that are present: every stage runs, the last line counts them.
+cat >"$tree/bin/dpkg-query" <<'END'
+#!/bin/sh
+shift 3
+for package; do echo "installed $package"; done
+END
+for tool in cmake ctest g++; do
+  printf '#!/bin/sh\necho "%s is out of order"\nexit 1\n' "$tool" >"$tree/bin/$tool"
+  chmod +x "$tree/bin/$tool"
+done
+expect 1 '| cmake is out of order' dev test --fast
+expect 1 'log: build/logs/configure-release.log' dev test --fast
+expect 1 '0 passed, 2 failed' dev test --fast
+finish

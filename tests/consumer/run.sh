@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+#
+# run.sh [JOBS]: installs Leat, static and shared, moves each prefix to another place, and builds the program here
+# against it by find_package and by pkg-config. Prints `ok NAME` or `not ok NAME` for each way.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$root/build/consumer
+jobs=${1:-2}
+compiler=${CXX:-g++}
+expected='250ms 64K 42'
+failed=0
+
+attempt() {
+  local name=$1
+  shift
+  echo "--- $name"
+  # No `if` around it: there, set -e would do nothing.
+  (set -e; "$@")
+  if [[ $? == 0 ]]; then echo "ok $name"; else echo "not ok $name"; failed=1; fi
+}
+
+same() {
+  local got
+  got=$("$@") || { echo "$1 ended with status $?"; return 1; }
+  [[ $got == "$expected" ]] || { echo "printed \`$got\`, expected \`$expected\`"; return 1; }
+}
+
+# Leat as users build it. `release` is the static one already; only the shared one is built here.
+install_static() {
+  cmake --build "$root/build/release" -j "$jobs"
+  install_from "$root/build/release" static
+}
+
+install_shared() {
+  [[ -f $work/shared/build/build.ninja ]] ||
+    cmake -S "$root" -B "$work/shared/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_SHARED_LIBS=ON \
+      -DLEAT_TESTS=OFF -DLEAT_EXAMPLES=OFF
+  cmake --build "$work/shared/build" -j "$jobs"
+  install_from "$work/shared/build" shared
+}
+
+install_from() {
+  rm -rf "$work/$2/as-installed" "$work/$2/prefix"
+  cmake --install "$1" --prefix "$work/$2/as-installed" >"$work/$2.install.log"
+  mv "$work/$2/as-installed" "$work/$2/prefix"
+}
+
+# Every header that a public one includes must have been installed with it.
+headers_complete() {
+  local prefix=$work/$1/prefix header missing=0
+  while read -r header; do
+    [[ -f $prefix/include/$header ]] || { echo "<$header> is included but not installed"; missing=1; }
+  done < <(grep -rhoE '^[ \t]*#[ \t]*include[ \t]*<leat/[^>]+>' "$prefix/include" | sed 's/.*<\(.*\)>/\1/' | sort -u)
+  [[ -d $prefix/include/leat ]] && ((missing == 0))
+}
+
+by_cmake() {
+  local build=$work/$1/by-cmake
+  rm -rf "$build"
+  cmake -S "$here" -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/$1/prefix"
+  # The name of the prefix it was installed to must not be left in any file.
+  if grep -rIl -e "$work/$1/as-installed" -e "$root/framework" "$work/$1/prefix/lib"; then
+    echo "these files name a folder of the build machine"
+    return 1
+  fi
+  cmake --build "$build"
+  same "$build/consumer"
+}
+
+by_pkg_config() {
+  local pc flags=() libdir
+  pc=$(find "$work/$1/prefix" -name leat.pc)
+  libdir=$(dirname "$(dirname "$pc")")
+  export PKG_CONFIG_PATH=$libdir/pkgconfig
+  pkg-config --print-errors --exists 'leat >= 0.1'
+  [[ $1 == static ]] || flags=("-Wl,-rpath,$libdir")
+  # Word splitting is what pkg-config's output is for.
+  # shellcheck disable=SC2046
+  "$compiler" -std=c++20 -Wall -Werror "$here/main.cpp" -o "$work/$1/by-pkg-config" \
+    $(pkg-config --cflags --libs leat) "${flags[@]}"
+  same "$work/$1/by-pkg-config"
+}
+
+mkdir -p "$work/static" "$work/shared"
+for kind in static shared; do
+  attempt "$kind/install" "install_$kind"
+  attempt "$kind/headers" headers_complete "$kind"
+  attempt "$kind/find_package" by_cmake "$kind"
+  attempt "$kind/pkg-config" by_pkg_config "$kind"
+done
+exit "$failed"
