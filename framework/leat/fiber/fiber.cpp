@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/fiber/fiber.hpp>
+
+#include <cxxabi.h>
+#include <boost/context/detail/fcontext.hpp>
+#include <cstdint>
+#include <cstring>
+#include <leat/base/check.hpp>
+#include <leat/fiber/stack.hpp>
+
+namespace leat::fiber {
+namespace {
+
+using boost::context::detail::fcontext_t;
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+// What a fiber starts with; lives at the top of its stack and is read once.
+struct birth {
+  entry_fn entry;
+  void* arg;
+  fp_state fp;
+};
+
+note& note_of(thread& on, context& c) noexcept { return c.stack ? c.stack->sanitizer_note() : on.self_note; }
+
+// Steps 1 and 2; returns with what the far side's switch sends when `from` is switched to again.
+[[gnu::always_inline]] inline transfer_t jump(thread& on, context& from, context& to,
+                                              bool finishing) noexcept {
+  LEAT_DCHECK(to.sp, "switch to a context that runs or has finished", "to", static_cast<const void*>(&to));
+  void* const sp = to.sp;
+  to.on = &on;
+  if constexpr (!fp_state::carried_by_switch) {
+    const fp_state now = fp_state::read();
+    from.fp = now;
+    if (to.fp != now) [[unlikely]]
+      to.fp.write();
+  }
+  // As bytes, so that 64-bit machines move both words at once.
+  eh_state* const eh = on.eh;
+  std::memcpy(&from.eh, eh, sizeof from.eh);
+  std::memcpy(eh, &to.eh, sizeof from.eh);
+  on.running = &to;
+  note_leaving(note_of(on, from), note_of(on, to), finishing);
+  return jump_fcontext(sp, &from);
+}
+
+// Steps 3 and 4, on the far side.
+[[gnu::always_inline]] inline void arrive(const transfer_t& t, [[maybe_unused]] context& self) noexcept {
+  context& left = *static_cast<context*>(t.data);
+  note_arrived(note_of(*self.on, self), note_of(*self.on, left));
+#if LEAT_DEBUG_CHECKS_ON
+  self.sp = nullptr;
+#endif
+  left.sp = t.fctx;
+  if (left.after) left.after(left.after_arg);
+}
+
+void trampoline(transfer_t t) {
+  context& self = *static_cast<context*>(t.data)->on->running;
+  const birth b = *static_cast<const birth*>(self.stack->birth_place());
+  if constexpr (fp_state::carried_by_switch) b.fp.write();
+  arrive(t, self);
+  b.entry(*self.on, b.arg);
+  LEAT_CHECK(false, "a fiber's entry function returned instead of calling finish");
+}
+
+// Lives on the stack that is being left for good; copied before that can be used again.
+struct last_step {
+  context* self;
+  after_fn after;
+  void* after_arg;
+};
+
+void bury(void* arg) noexcept {
+  const last_step last = *static_cast<last_step*>(arg);
+  note_buried(last.self->stack->sanitizer_note());
+  last.self->sp = nullptr;
+  if (last.after) last.after(last.after_arg);
+}
+
+}  // namespace
+
+eh_state* thread_eh_state() noexcept { return reinterpret_cast<eh_state*>(abi::__cxa_get_globals()); }
+
+void thread::attach() noexcept {
+  eh = thread_eh_state();
+  self = context{};
+  self.on = this;
+  running = &self;
+  note_thread(self_note);
+}
+
+void prepare(context& c, stack& s, entry_fn entry, void* arg, const fp_state& fp) noexcept {
+  static_assert(sizeof(birth) <= stack::birth_size);
+  auto* b = static_cast<birth*>(s.birth_place());
+  *b = birth{entry, arg, fp};
+  c.eh = eh_state{};
+  c.fp = fp;
+  c.stack = &s;
+  const auto low = reinterpret_cast<std::uintptr_t>(s.low());
+  c.sp = make_fcontext(b, reinterpret_cast<std::uintptr_t>(b) - low, trampoline);
+  note_born(s.sanitizer_note(), s.low(), s.size());
+}
+
+thread& switch_to(thread& on, context& from, context& to, after_fn after, void* after_arg) noexcept {
+  from.after = after;
+  from.after_arg = after_arg;
+  arrive(jump(on, from, to, false), from);
+  return *from.on;
+}
+
+void finish(thread& on, context& from, context& to, after_fn after, void* after_arg) noexcept {
+  last_step last{&from, after, after_arg};
+  from.after = bury;
+  from.after_arg = &last;
+  jump(on, from, to, true);
+  LEAT_CHECK(false, "a finished fiber was resumed");
+  __builtin_unreachable();
+}
+
+namespace {
+
+// Where jump_fcontext keeps the frame pointer and the return address in the block it saves at sp.
+#if defined(__x86_64__)
+constexpr std::size_t saved_fp = 0x30, saved_pc = 0x38;
+#elif defined(__aarch64__)
+constexpr std::size_t saved_fp = 0x90, saved_pc = 0xa0;
+#elif defined(__riscv) && __riscv_xlen == 64
+constexpr std::size_t saved_fp = 0x60, saved_pc = 0xc8;
+#else
+constexpr std::size_t saved_fp = 0, saved_pc = 0;
+#endif
+
+// Offsets of the caller's frame pointer and return address from a frame pointer.
+#if defined(__riscv)
+constexpr std::ptrdiff_t up_fp = -16, up_pc = -8;
+#else
+constexpr std::ptrdiff_t up_fp = 0, up_pc = static_cast<std::ptrdiff_t>(sizeof(void*));
+#endif
+
+// Copied with an asm barrier instead of a plain read: the frames belong to code the sanitizers watch.
+#if defined(__clang__)
+__attribute__((no_sanitize("address", "thread", "undefined")))
+#else
+__attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
+#endif
+std::uintptr_t
+peek(std::uintptr_t at) noexcept {
+  return *reinterpret_cast<const volatile std::uintptr_t*>(at);
+}
+
+}  // namespace
+
+std::size_t frames(const context& c, void** out, std::size_t most) noexcept {
+  if (!c.sp || !c.stack || !saved_pc || most == 0) return 0;
+  const auto low = reinterpret_cast<std::uintptr_t>(c.stack->low());
+  const auto high = low + c.stack->size();
+  const auto sp = reinterpret_cast<std::uintptr_t>(c.sp);
+  if (sp < low || sp + saved_pc + sizeof(void*) > high) return 0;
+  std::size_t n = 0;
+  out[n++] = reinterpret_cast<void*>(peek(sp + saved_pc));
+  auto fp = peek(sp + saved_fp);
+  auto last = sp;
+  while (n < most && fp > last && fp % alignof(void*) == 0 && fp - 16 >= low &&
+         fp + 2 * sizeof(void*) <= high) {
+    const auto pc = peek(fp + static_cast<std::uintptr_t>(up_pc));
+    if (pc < 4096) break;
+    out[n++] = reinterpret_cast<void*>(pc);
+    last = fp;
+    fp = peek(fp + static_cast<std::uintptr_t>(up_fp));
+  }
+  return n;
+}
+
+}  // namespace leat::fiber

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/fiber/overflow.hpp>
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <atomic>
+#include <csignal>
+#include <leat/base/check.hpp>
+#include <leat/base/format.hpp>
+#include <leat/fiber/os_memory.hpp>
+#include <leat/fiber/stack.hpp>
+#include <leat/fiber/stack_region.hpp>
+#include <mutex>
+
+namespace leat::fiber {
+namespace {
+
+// A fixed table, so that the handler can walk it whatever the program was doing. Slots are claimed and
+// cleared by compare-exchange; a region is cleared before its memory goes.
+constexpr std::size_t max_regions = 256;
+std::atomic<const stack_region*> regions[max_regions];
+
+struct sigaction earlier_segv;
+struct sigaction earlier_bus;
+
+void report(const stack& s, const void* fault) noexcept {
+  const char* name = s.label();
+  const auto below = static_cast<std::size_t>(s.low() - static_cast<const char*>(fault));
+  fixed_text<512> t;
+  t.format("leat: '{}' overflowed its stack of {}K (fault at {}, {} bytes below it)\n",
+           name ? name : "unnamed fiber", s.size() / 1024, fault, below);
+  t.format(
+      "leat: give it a larger one: stack = \"{}K\" for the process in TOML, or spawn_options::stack in C++\n",
+      s.size() / 512);
+  write_text(STDERR_FILENO, t.view());
+}
+
+void pass_on(int sig, siginfo_t* info, void* context) noexcept {
+  const struct sigaction& earlier = sig == SIGSEGV ? earlier_segv : earlier_bus;
+  if (earlier.sa_flags & SA_SIGINFO) {
+    earlier.sa_sigaction(sig, info, context);
+  } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
+    earlier.sa_handler(sig);
+  } else {
+    // Returning runs the faulting instruction again, now with the default action. A fault that was
+    // sent by kill() does not come again by itself, so that one is raised.
+    struct sigaction standard = {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(sig, &standard, nullptr);
+    if (info->si_code <= 0) ::raise(sig);
+  }
+}
+
+void on_fault(int sig, siginfo_t* info, void* context) {
+  bool in_guard = false;
+  const stack* s = info->si_code > 0 ? find_stack(info->si_addr, in_guard) : nullptr;
+  if (s && in_guard) report(*s, info->si_addr);
+  pass_on(sig, info, context);
+}
+
+}  // namespace
+
+void report_overflows() noexcept {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction ours = {};
+    ours.sa_sigaction = on_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&ours.sa_mask);
+    ::sigaction(SIGSEGV, &ours, &earlier_segv);
+    ::sigaction(SIGBUS, &ours, &earlier_bus);
+  });
+}
+
+signal_stack::signal_stack() noexcept {
+  stack_t now = {};
+  if (::sigaltstack(nullptr, &now) == 0 && !(now.ss_flags & SS_DISABLE)) return;
+  // The kernel's part grows with the vector registers; the rest is for handlers, a sanitizer's included.
+  constexpr std::size_t for_handlers = 64 * 1024;
+  const std::size_t page = os_memory::page_size();
+  const std::size_t bytes = (::getauxval(AT_MINSIGSTKSZ) + for_handlers + page - 1) / page * page;
+  void* p =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return;  // overflows on this thread die without a report
+  stack_t mine = {};
+  mine.ss_sp = p;
+  mine.ss_size = bytes;
+  if (::sigaltstack(&mine, nullptr) != 0) {
+    ::munmap(p, bytes);
+    return;
+  }
+  memory_ = p;
+  bytes_ = bytes;
+}
+
+signal_stack::~signal_stack() {
+  if (!memory_) return;
+  stack_t off = {};
+  off.ss_flags = SS_DISABLE;
+  ::sigaltstack(&off, nullptr);
+  ::munmap(memory_, bytes_);
+}
+
+const stack* find_stack(const void* address, bool& in_guard) noexcept {
+  for (auto& slot : regions) {
+    const stack_region* r = slot.load(std::memory_order_acquire);
+    if (!r) continue;
+    if (const stack* s = r->find(address, in_guard)) return s;
+  }
+  return nullptr;
+}
+
+void register_region(const stack_region* r) noexcept {
+  for (auto& slot : regions) {
+    const stack_region* none = nullptr;
+    if (slot.compare_exchange_strong(none, r, std::memory_order_release, std::memory_order_relaxed)) return;
+  }
+  // A full table costs only the report of that region's overflows.
+}
+
+void unregister_region(const stack_region* r) noexcept {
+  for (auto& slot : regions) {
+    const stack_region* mine = r;
+    if (slot.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed))
+      return;
+  }
+}
+
+}  // namespace leat::fiber

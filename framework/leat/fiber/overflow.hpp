@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A stack overflow says who did it. A fault in a guard page prints the fiber's name, its stack size and
+// what to change; then the program dies as it would have: by the handler that was installed before ours,
+// or by the default action at the same instruction, so that core dumps show the place. Other faults go
+// straight to the earlier handler.
+#pragma once
+#include <cstddef>
+#include <memory>
+
+namespace leat::fiber {
+
+class stack;
+class stack_region;
+
+// Installs the SIGSEGV and SIGBUS handler once per process; later calls do nothing. A handler that the
+// application installs afterwards replaces ours, and should call the one it found.
+void report_overflows() noexcept;
+
+// The handler needs a stack of its own on every thread that runs fibers. If the thread has one
+// already (the application's, a sanitizer's), that one is kept.
+class signal_stack {
+ public:
+  signal_stack() noexcept;
+  ~signal_stack();
+  signal_stack(const signal_stack&) = delete;
+  signal_stack& operator=(const signal_stack&) = delete;
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Which stack of any region holds the address; safe in a signal handler.
+const stack* find_stack(const void* address, bool& in_guard) noexcept;
+
+// Called by regions.
+void register_region(const stack_region*) noexcept;
+void unregister_region(const stack_region*) noexcept;
+
+}  // namespace leat::fiber

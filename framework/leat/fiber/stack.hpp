@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One stack: its memory, and a record about it that is kept apart from that memory, so that an
+// overflow cannot damage it and returning the memory does not lose it.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <leat/fiber/annotate.hpp>
+
+namespace leat::fiber {
+
+inline constexpr std::size_t min_stack_size = 16 * 1024;
+inline constexpr std::size_t max_stack_size = 8 * 1024 * 1024;
+
+class stack_region;
+
+// Owned by whoever acquired it; while free, by the list that holds it (a pool's or a cache's).
+class stack {
+ public:
+  // Kept for the first switch-in at the top of the stack (fiber.cpp).
+  static constexpr std::size_t birth_size = 64;
+
+  char* low() const noexcept { return low_; }
+  std::size_t size() const noexcept { return size_; }
+  void* birth_place() const noexcept { return low_ + size_ - birth_size; }
+  stack_region& region() const noexcept { return *region_; }
+  note& sanitizer_note() noexcept { return note_; }
+
+  // Who runs on it, for the overflow report. The text must live until the next set_label; read by
+  // the fault handler on whatever thread faults.
+  void set_label(const char* text) noexcept { label_.store(text, std::memory_order_relaxed); }
+  const char* label() const noexcept { return label_.load(std::memory_order_relaxed); }
+
+  // Bytes used at most since the memory was last fresh (first use, discard). Costs one system call
+  // per 1024 pages and reads part of one page. Pooled stacks remember earlier users: see census.hpp.
+  std::size_t high_water() const noexcept;
+
+  // Makes the memory fresh again: reads as zero, costs a page fault per page at the next use.
+  void discard() noexcept;
+
+ private:
+  friend class stack_region;
+  friend class stack_cache;
+
+  char* low_ = nullptr;
+  std::size_t size_ = 0;
+  stack_region* region_ = nullptr;
+  stack* next_ = nullptr;       // in the list that holds it while free
+  std::uint32_t freed_in_ = 0;  // region's trim round at release
+  unsigned valgrind_id_ = 0;
+  std::atomic<const char*> label_{nullptr};
+  note note_;
+};
+
+}  // namespace leat::fiber
