@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the scheduler did lately: a ring of events per P, always on. Written by the P's owner with plain
+// stores, so a reader on another thread sees a recent past, not a cut through time.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace leat::sched {
+
+enum class event_kind : std::uint8_t {
+  none,
+  created,
+  run,
+  parked,
+  readied,
+  stolen,
+  retaken,
+  handed_off,
+  yielded,
+  finished,
+  woken,
+  overflowed,
+  took_global,
+};
+const char* to_string(event_kind k) noexcept;
+
+struct event {
+  std::uint64_t g = 0;  // id
+  event_kind kind = event_kind::none;
+  std::uint8_t detail = 0;  // parked: wait_reason
+  std::uint16_t p = 0;      // whose ring
+  std::uint32_t arg = 0;    // stolen, overflowed, took_global: how many; stolen: from whom in the upper half
+};
+
+class event_ring {
+ public:
+  static constexpr std::uint32_t size = 256;
+
+  // The owner of the P.
+  void add(event_kind kind, std::uint64_t g, std::uint8_t detail = 0, std::uint32_t arg = 0) noexcept {
+    const std::uint32_t i = next_.load(std::memory_order_relaxed);
+    slot& s = slots_[i % size];
+    s.what.store(static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 |
+                     static_cast<std::uint64_t>(arg) << 32,
+                 std::memory_order_relaxed);
+    s.g.store(g, std::memory_order_relaxed);
+    next_.store(i + 1, std::memory_order_relaxed);
+  }
+
+  // Oldest first. Any thread; exact when the P is quiet.
+  void read(std::uint16_t p, std::vector<event>& out) const;
+
+ private:
+  struct slot {
+    std::atomic<std::uint64_t> g{0}, what{0};
+  };
+  std::array<slot, size> slots_;
+  std::atomic<std::uint32_t> next_{0};
+};
+
+}  // namespace leat::sched

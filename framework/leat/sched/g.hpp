@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// G: one running process body or closure.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include <leat/base/list.hpp>
+#include <leat/fiber/fiber.hpp>
+#include <leat/sched/timers.hpp>
+
+namespace leat::sched {
+
+struct M;
+class stop_state;
+
+// Who owns the G, and what holds it, in each status:
+//   idle       free; a P's pool or the central one
+//   runnable   queued; in exactly one of run_next, a ring, the global queue, or on its way between them
+//   running    the M whose `cur` it is; in no queue
+//   syscall    as running, in a declared blocking call
+//   waiting    whoever will ready it: a timer heap, a join word, a channel, a stop
+//   preempted  lost its P while it ran and is on its way to the global queue
+//   dead       finished; the task handle, or nobody
+enum class g_status : std::uint8_t { idle, runnable, running, syscall, waiting, preempted, dead };
+const char* to_string(g_status s) noexcept;
+
+enum class wait_reason : std::uint8_t {
+  none,
+  sleep,
+  join,
+  drain,
+  send,
+  receive,
+  select,
+  mutex,
+  condition,
+  semaphore,
+  io,
+  parked,
+};
+const char* to_string(wait_reason r) noexcept;
+
+enum class stop_level : std::uint8_t { none, asked, insisted };
+
+// Something a G waits for that a stop can end. Lives on the waiting G's stack.
+struct interruptible {
+  // Takes the G out of what it waits for. True: the caller readies it. False: somebody else has.
+  bool (*withdraw)(interruptible& self) noexcept;
+};
+
+// Where a G runs when it wants a thread of its own.
+struct own_thread {
+  int cpu = -1;      // -1: any
+  int priority = 0;  // SCHED_FIFO; 0: ordinary
+};
+
+// The word through which a finished G meets its joiner. Other values are a waiting G*, or a waiting
+// plain thread's thread_event* with the lowest bit set.
+enum join_word : std::uintptr_t { join_running = 0, join_done = 2, join_detached = 4 };
+
+struct alignas(64) G {
+  // First the fields of every switch.
+  fiber::context ctx;
+  G* link = nullptr;  // next in the queue that holds it
+  std::atomic<g_status> status{g_status::idle};
+  std::atomic<wait_reason> reason{wait_reason::none};
+  std::atomic<stop_level> stop{stop_level::none};
+  bool wants_own_thread = false;
+  std::uint32_t stack_size = 0;        // 0: the runtime's default
+  std::atomic<std::int64_t> since{0};  // coarse time of the last park or ready
+  std::atomic<interruptible*> waiting_on{nullptr};
+  std::atomic<std::uint32_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.cpp)
+  std::uint64_t id = 0;
+
+  void (*body)(G&) = nullptr;  // runs the closure; must not throw
+  void (*drop)(G&) = nullptr;  // destroys what body left for the joiner; may be null
+  std::atomic<std::uintptr_t> join{join_running};
+  std::exception_ptr failure;  // written by body before join_done
+  timer nap;
+  M* locked_m = nullptr;
+  void* locals = nullptr;                 // leat::local (local.cpp)
+  std::shared_ptr<stop_state> stop_with;  // the stop_source it was spawned with
+  list_node stop_node;
+  own_thread own;
+  char name[28] = {};
+
+  static constexpr std::size_t closure_size = 64;
+  alignas(16) std::byte closure[closure_size];
+
+  void set_name(const char* text, std::size_t n) noexcept;
+};
+
+using g_queue = queue<G, &G::link>;
+
+}  // namespace leat::sched

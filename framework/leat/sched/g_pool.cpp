@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where Gs come from, how they start, and how they end.
+#include <cstring>
+#include <new>
+
+#include <leat/base/check.hpp>
+#include <leat/base/log.hpp>
+#include <leat/sched/local.hpp>
+#include <leat/sched/scheduler.hpp>
+#include <leat/sched/stop.hpp>
+
+namespace leat::sched {
+namespace {
+
+constexpr std::size_t most_free_gs = 256;  // per P
+constexpr std::uint64_t id_block = 1024;
+
+}  // namespace
+
+void G::set_name(const char* text, std::size_t n) noexcept {
+  if (n >= sizeof name) n = sizeof name - 1;
+  std::memcpy(name, text, n);
+  name[n] = '\0';
+}
+
+// Moves a batch from the central pool, making a chunk if that is empty.
+void scheduler::refill_gs(g_stack& into) noexcept {
+  constexpr std::size_t batch = most_free_gs / 4;
+  G* chunk = nullptr;
+  {
+    lock_guard hold(pool_lock_);
+    for (std::size_t i = 0; i < batch; ++i) {
+      G* g = pool_.pop();
+      if (!g) break;
+      into.push(g);
+    }
+    if (!into.empty()) return;
+  }
+  chunk = static_cast<G*>(::operator new (chunk_gs * sizeof(G), std::align_val_t{alignof(G)}, std::nothrow));
+  if (!chunk) return;
+  for (std::size_t i = 0; i < chunk_gs; ++i) new (&chunk[i]) G;
+  std::size_t at = 0;
+  {
+    lock_guard hold(pool_lock_);
+    at = n_chunks_.load(std::memory_order_relaxed);
+    if (at < max_chunks) {
+      chunks_[at].store(chunk, std::memory_order_relaxed);
+      n_chunks_.store(at + 1, std::memory_order_release);  // pairs with each_g
+    }
+  }
+  if (at == max_chunks) {
+    for (std::size_t i = 0; i < chunk_gs; ++i) chunk[i].~G();
+    ::operator delete (chunk, std::align_val_t{alignof(G)});
+    return;
+  }
+  for (std::size_t i = chunk_gs; i-- > 0;) into.push(&chunk[i]);
+}
+
+void scheduler::spill_gs(g_stack& from) noexcept {
+  lock_guard hold(pool_lock_);
+  while (G* g = from.pop()) pool_.push(g);
+}
+
+G* scheduler::new_g(M* m) noexcept {
+  P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
+  G* g = nullptr;
+  if (p) {
+    if (p->free_gs.empty()) [[unlikely]]
+      refill_gs(p->free_gs);
+    g = p->free_gs.pop();
+    if (!g) return nullptr;
+    if (p->next_id == p->last_id) [[unlikely]] {
+      p->next_id = ids_.fetch_add(id_block, std::memory_order_relaxed);
+      p->last_id = p->next_id + id_block;
+    }
+    g->id = p->next_id++;
+  } else {
+    // A plain thread, or an M that lost its P.
+    g_stack some;
+    refill_gs(some);
+    g = some.pop();
+    spill_gs(some);
+    if (!g) return nullptr;
+    g->id = ids_.fetch_add(1, std::memory_order_relaxed);
+  }
+  g->ctx.fp = fiber::fp_state::read();
+  g->join.store(join_running, std::memory_order_relaxed);
+  if (stopping()) g->stop.store(stop_level::asked, std::memory_order_relaxed);
+  return g;
+}
+
+void scheduler::recycle(M* m, G* g) noexcept {
+  g->status.store(g_status::idle, std::memory_order_relaxed);
+  g->stop.store(stop_level::none, std::memory_order_relaxed);
+  g->name[0] = '\0';
+  g->body = nullptr;
+  g->drop = nullptr;
+  g->failure = nullptr;
+  g->locked_m = nullptr;
+  g->wants_own_thread = false;
+  g->stack_size = 0;
+  g->own = {};
+  P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
+  if (!p) {
+    lock_guard hold(pool_lock_);
+    pool_.push(g);
+    return;
+  }
+  p->free_gs.push(g);
+  if (p->free_gs.size() > most_free_gs) [[unlikely]] {
+    lock_guard hold(pool_lock_);
+    for (std::size_t i = 0; i < most_free_gs / 2; ++i) pool_.push(p->free_gs.pop());
+  }
+}
+
+// --- The end of a G ---------------------------------------------------------------------------------
+
+// The G's stack has been left or passed on; its joiner may now free it, so it is not touched afterwards.
+void scheduler::publish_end(M& m, G& g) noexcept {
+  scheduler& s = m.sched;
+  if (P* p = m.p.load(std::memory_order_relaxed)) {
+    bump(p->count.finished);
+    p->events.add(event_kind::finished, g.id);
+  } else {
+    s.foreign_finished_.fetch_add(1, std::memory_order_relaxed);
+  }
+  g.status.store(g_status::dead, std::memory_order_relaxed);
+  // Release: the result is written. Acquire: a waiter's G is parked.
+  const std::uintptr_t waiter = g.join.exchange(join_done, std::memory_order_acq_rel);
+  if (waiter == join_detached) {
+    s.recycle(&m, &g);
+  } else if (waiter & 1) {
+    reinterpret_cast<thread_event*>(waiter & ~std::uintptr_t{1})->signal();
+  } else if (waiter != join_running) {
+    s.ready(&m, reinterpret_cast<G*>(waiter));
+  }
+}
+
+void scheduler::after_finish(void* arg) noexcept {
+  G& g = *static_cast<G*>(arg);
+  auto& m = *static_cast<M*>(g.ctx.on);
+  fiber::stack* const stack = g.ctx.stack;
+  g.ctx.stack = nullptr;
+  if (m.sched.options_.stack_census) m.sched.census_.end(g.name[0] ? g.name : "(unnamed)", *stack);
+  if (P* p = m.p.load(std::memory_order_relaxed)) {
+    p->stacks.release(stack);
+  } else {
+    fiber::stack_pool::release(stack);
+  }
+  publish_end(m, g);
+}
+
+// Ends the current G. Returns the next one when that may go on on this very stack, else does not return.
+G* scheduler::end_g(M& m, G& g) noexcept {
+  P* const p = m.p.load(std::memory_order_relaxed);
+  // What the joiner would do next is the best next G; publish_end puts it into run_next.
+  const bool may_pass_on = p && !m.locked_g && !options_.stack_census && g.stack_size == 0;
+  G* next = nullptr;
+  if (may_pass_on && !p->run_next.load(std::memory_order_relaxed) &&
+      !p->attention.load(std::memory_order_relaxed) && ++p->round % 32 != 0) {
+    next = p->shared.load(std::memory_order_relaxed) ? p->ring.pop() : p->ring.pop_alone();
+    if (next) p->turn.store(p->turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  if (next && !next->ctx.stack && next->stack_size == 0 && !next->wants_own_thread) {
+    // A fresh G takes over the hot stack: no switch at all.
+    next->ctx.stack = g.ctx.stack;
+    next->ctx.on = &m;
+    g.ctx.stack = nullptr;
+    next->ctx.stack->set_label(next->name[0] ? next->name : nullptr);
+    if (next->ctx.fp != fiber::fp_state::read()) next->ctx.fp.write();
+    m.running = &next->ctx;
+    m.cur.store(next, std::memory_order_relaxed);
+    next->status.store(g_status::running, std::memory_order_relaxed);
+    bump(p->count.switches);
+    p->events.add(event_kind::run, next->id);
+    publish_end(m, g);
+    return next;
+  }
+  if (next) m.picked = next;
+  if (next && !next->wants_own_thread && (next->ctx.stack || give_stack(m, *next))) {
+    m.picked = nullptr;
+    m.cur.store(next, std::memory_order_relaxed);
+    next->status.store(g_status::running, std::memory_order_relaxed);
+    bump(p->count.switches);
+    p->events.add(event_kind::run, next->id);
+    fiber::finish(m, g.ctx, next->ctx, after_finish, &g);
+  }
+  m.cur.store(nullptr, std::memory_order_relaxed);
+  fiber::finish(m, g.ctx, m.self, after_finish, &g);
+}
+
+void scheduler::g_main(fiber::thread& t, void*) {
+  M* m = static_cast<M*>(&t);
+  for (G* g = m->cur.load(std::memory_order_relaxed);;) {
+    leave(m);
+    g->body(*g);
+    if (g->locals) [[unlikely]]
+      destroy_locals(*g);
+    if (g->stop_with) [[unlikely]]
+      leave_stop_source(*g);
+    m = enter(current_m());
+    g = m->sched.end_g(*m, *g);
+  }
+}
+
+void scheduler::fail_to_start(M& m, G& g, const fiber::stack_error& error) noexcept {
+  g.failure = std::make_exception_ptr(fiber::out_of_stacks(error));
+  if (g.join.load(std::memory_order_relaxed) == join_detached)
+    log_error("sched", "G {} '{}' could not start: {}", g.id, g.name, error.text());
+  // Its closure never ran: drop frees it like a result.
+  if (g.drop && g.join.load(std::memory_order_relaxed) == join_detached) g.drop(g);
+  publish_end(m, g);
+}
+
+}  // namespace leat::sched

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Sleeping and waking: steps b, f and 4 of the protocol in scheduler.hpp, and who watches the clock.
+//
+// While Ps are idle, one M (the poller) blocks in the poller until the earliest timer of all Ps; the
+// others sleep on their events. A timer that is added later with an earlier deadline ends that wait:
+//
+//   adder                                    poller M
+//    1 publishes the heap's earliest (S)      a poll_until_ = its guess of the earliest (S)
+//    2 reads poll_until_ (S), and             b computes the earliest again; sooner than the guess:
+//      interrupts if it is later                does not sleep
+//
+// (S) are seq_cst: one of the two sees the other. The adder's own P is busy, so what is added there is
+// normally run by its owner; step 2 matters when that owner then computes for long or goes idle.
+#include <leat/base/check.hpp>
+#include <leat/base/clock.hpp>
+#include <leat/base/log.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::sched {
+
+void scheduler::push_idle_p_locked(P& p) noexcept {
+  p.idle_link = idle_p_list_;
+  idle_p_list_ = &p;
+  idle_ps_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+P* scheduler::pop_idle_p_locked(P* preferred) noexcept {
+  for (P** at = &idle_p_list_; *at; at = &(*at)->idle_link) {
+    if (preferred && *at != preferred) continue;
+    P* const p = *at;
+    *at = p->idle_link;
+    p->idle_link = nullptr;
+    idle_ps_.fetch_sub(1, std::memory_order_seq_cst);
+    return p;
+  }
+  return nullptr;
+}
+
+void scheduler::acquire_p(M& m, P& p) noexcept {
+  p.status.store(p_status::running, std::memory_order_relaxed);
+  p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  m.p.store(&p, std::memory_order_relaxed);
+  p.m.store(&m, std::memory_order_release);  // pairs with sysmon and steal_run_next
+  if (sysmon_deep_.load(std::memory_order_relaxed)) [[unlikely]]
+    sysmon_event_.signal();
+}
+
+void scheduler::release_p(M& m) noexcept {
+  P& p = *m.p.load(std::memory_order_relaxed);
+  p.m.store(nullptr, std::memory_order_relaxed);
+  m.p.store(nullptr, std::memory_order_relaxed);
+  p.status.store(p_status::idle, std::memory_order_relaxed);
+  lock_guard hold(lock_);
+  push_idle_p_locked(p);
+}
+
+void scheduler::wake_if_needed() noexcept {
+  full_barrier();
+  if (idle_ps_.load(std::memory_order_relaxed) == 0 || searching_.load(std::memory_order_relaxed) != 0)
+    return;
+  wake_one();
+}
+
+void scheduler::wake_one() noexcept {
+  int none = 0;
+  if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+  P* p = nullptr;
+  {
+    lock_guard hold(lock_);
+    p = pop_idle_p_locked();
+  }
+  // No idle P any more: all are at work and will look for more themselves.
+  if (!p || !start_m(*p, true)) searching_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+// Finds or makes an M for the P, which is on no list. False: there is none to be had, the P is idle again.
+bool scheduler::start_m(P& p, bool searching) noexcept {
+  M* m = nullptr;
+  bool polls = false;
+  {
+    lock_guard hold(lock_);
+    m = idle_m_list_;
+    if (m) {
+      idle_m_list_ = m->idle_link;
+      m->idle_link = nullptr;
+      --idle_ms_;
+    } else if (poller_m_ && !poller_m_->next_p) {
+      m = poller_m_;
+      polls = true;
+    }
+    if (m) {
+      m->next_p = &p;
+      m->next_searching = searching;
+    }
+  }
+  if (!m) {
+    if (new_thread(&p, searching, nullptr)) return true;
+    lock_guard hold(lock_);
+    p.status.store(p_status::idle, std::memory_order_relaxed);
+    push_idle_p_locked(p);
+    return false;
+  }
+  if (polls) {
+    poller_->interrupt();
+  } else {
+    m->event.signal();
+  }
+  return true;
+}
+
+// A P whose M cannot use it goes to another one that can, or to the idle list.
+void scheduler::hand_off_p(P& p) noexcept {
+  p.m.store(nullptr, std::memory_order_relaxed);
+  if (p.retire.load(std::memory_order_acquire) || !p.ring.empty() ||
+      p.run_next.load(std::memory_order_relaxed) || global_size_.load(std::memory_order_relaxed) > 0) {
+    (void)start_m(p, false);
+    return;
+  }
+  {
+    lock_guard hold(lock_);
+    p.status.store(p_status::idle, std::memory_order_relaxed);
+    push_idle_p_locked(p);
+  }
+  // Steps d and e on behalf of the P; and somebody must watch its timers.
+  full_barrier();
+  if (work_visible(nullptr)) wake_if_needed();
+  const std::int64_t due = p.timers.next();
+  if (due != timer_heap::no_timer) note_timer(due);
+}
+
+void scheduler::note_timer(std::int64_t when) noexcept {
+  const std::int64_t until = poll_until_.load(std::memory_order_seq_cst);
+  if (until == 0) return;  // nobody polls: the Ms that run will see it, or the one that polls next
+  if (when < until) poller_->interrupt();
+}
+
+// The M holds no P. Returns with one, or false when the thread shall end.
+bool scheduler::sleep_m(M& m) noexcept {
+  for (;;) {
+    bool polls = false;
+    {
+      lock_guard hold(lock_);
+      if (done_.load(std::memory_order_acquire)) return false;
+      if (!poller_m_ && idle_ps_.load(std::memory_order_relaxed) > 0) {
+        poller_m_ = &m;
+        polls = true;
+      } else {
+        m.idle_link = idle_m_list_;
+        idle_m_list_ = &m;
+        ++idle_ms_;
+      }
+    }
+    if (polls) {
+      wait_as_poller(m);
+    } else {
+      m.event.wait();
+    }
+    P* p = nullptr;
+    {
+      lock_guard hold(lock_);
+      if (polls) poller_m_ = nullptr;
+      p = m.next_p;
+      m.next_p = nullptr;
+      if (p) {
+        m.searching = m.next_searching;
+      } else if (polls && !done_.load(std::memory_order_relaxed)) {
+        p = pop_idle_p_locked();
+      } else if (!polls) {
+        // A signal without a P: at the end, or a stale one. Off the list again, if still on it.
+        for (M** at = &idle_m_list_; *at; at = &(*at)->idle_link) {
+          if (*at != &m) continue;
+          *at = m.idle_link;
+          --idle_ms_;
+          break;
+        }
+      }
+      if (p && !m.searching) {
+        m.searching = true;
+        searching_.fetch_add(1, std::memory_order_seq_cst);
+      }
+    }
+    if (!p) continue;
+    acquire_p(m, *p);
+    return true;
+  }
+}
+
+void scheduler::wait_as_poller(M& m) noexcept {
+  (void)m;
+  const std::int64_t guess = earliest_timer();
+  poll_until_.store(guess, std::memory_order_seq_cst);  // a
+  if (earliest_timer() >= guess) {                      // b
+    if (guess == timer_heap::no_timer) look_for_deadlock();
+    poller_->wait(guess);
+  }
+  poll_until_.store(0, std::memory_order_seq_cst);
+  coarse_now_.store(now_ns(), std::memory_order_relaxed);
+}
+
+}  // namespace leat::sched

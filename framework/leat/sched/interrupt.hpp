@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How a stop ends a wait, without costing the waiter an atomic read-modify-write.
+//
+// Variables, per G: waiting_on (written by the G: what it waits for, on its own stack), interrupting
+// (a lock held by the one who stops it), stop (the level asked for).
+//
+//   waiter                                     stopper
+//    1 waiting_on = &w                          a stop = level
+//    2 light barrier                            b interrupting = 1 (lock)
+//    3 reads stop; set: gives up, goes to 5     c heavy barrier
+//    4 waits, and is readied by someone         d reads waiting_on; set: w.withdraw(), which settles
+//    5 waiting_on = null                          against other wakers under their own lock
+//    6 light barrier                            e interrupting = 0
+//    7 waits while interrupting                 f readies the G if withdraw won
+//
+// Forbidden: the G sleeps and nobody noticed the stop: by 1-2-3 against a-c-d one of them sees the other.
+// Forbidden: the stopper uses w after the G has left: by 5-6-7 against b-c-d, either d reads null or 7 waits.
+// Stress: tests/sched/stop_test.cpp.
+#pragma once
+#include <leat/base/cpu.hpp>
+#include <leat/sched/barrier.hpp>
+#include <leat/sched/g.hpp>
+
+namespace leat::sched {
+
+// Steps 1 to 3. False: a stop has been asked for already; nothing is published.
+inline bool begin_wait(G& g, interruptible& w) noexcept {
+  g.waiting_on.store(&w, std::memory_order_release);  // pairs with d
+  light_barrier();
+  if (g.stop.load(std::memory_order_relaxed) == stop_level::none) [[likely]]
+    return true;
+  return false;
+}
+
+// Steps 5 to 7, in every case.
+inline void end_wait(G& g) noexcept {
+  g.waiting_on.store(nullptr, std::memory_order_relaxed);
+  light_barrier();
+  while (g.interrupting.load(std::memory_order_acquire) != 0) cpu_pause();  // pairs with e
+}
+
+}  // namespace leat::sched

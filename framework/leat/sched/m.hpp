@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// M: a thread that runs Gs. Its own stack is g0, where scheduling code runs.
+#pragma once
+#include <pthread.h>
+#include <sys/types.h>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include <leat/base/list.hpp>
+#include <leat/fiber/fiber.hpp>
+#include <leat/fiber/thread_slot.hpp>
+#include <leat/sched/futex.hpp>
+#include <leat/sched/g.hpp>
+#include <leat/sched/p.hpp>
+#include <leat/sched/retake_gate.hpp>
+
+namespace leat::sched {
+
+class scheduler;
+
+// A function to run on g0's stack for the G that switched there (leat::blocking).
+struct g0_call {
+  void (*fn)(void* arg) = nullptr;
+  void* arg = nullptr;
+};
+
+struct alignas(64) M : fiber::thread {
+  explicit M(scheduler& s) : sched(s) {}
+
+  scheduler& sched;
+  unsigned id = 0;
+  retake_gate gate;
+  std::atomic<P*> p{nullptr};            // written by the thread itself; by sysmon when it keeps the P
+  std::atomic<G*> cur{nullptr};          // written by the thread; read by reports
+  std::atomic<bool> yield_asked{false};  // sysmon: the slice is over
+  G* picked = nullptr;                   // chosen by a parking G for g0 to deal with
+  g0_call call;
+  bool in_call = false;    // g0 runs a blocking call: no G of ours may be touched
+  bool searching = false;  // counted in scheduler::searching_
+  bool spinning = false;   // counted in scheduler::spinning_
+  std::uint32_t random = 1;
+
+  // Parked: given a P (or told to exit) by whoever signals. Under the scheduler's lock.
+  thread_event event;
+  P* next_p = nullptr;
+  bool next_searching = false;
+  M* idle_link = nullptr;
+  P* old_p = nullptr;  // the one that was retaken
+
+  G* locked_g = nullptr;  // thread = own: runs this G only
+  pthread_t handle{};
+  std::atomic<pid_t> tid{0};
+  std::atomic<bool> exited{false};
+  std::vector<G*> loot;  // room for a theft, capacity of a ring
+};
+
+struct current_m_tag;
+// Null on threads that are no M. Read anew after every switch: see fiber/thread_slot.hpp.
+inline M* current_m() noexcept { return fiber::thread_slot<current_m_tag, M*>::load(); }
+
+}  // namespace leat::sched

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// P: the right to run Gs. Everything here that is not atomic belongs to the M that holds the P and is
+// inside the runtime, or to whoever borrowed it through that M's retake_gate.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include <leat/fiber/stack_pool.hpp>
+#include <leat/sched/events.hpp>
+#include <leat/sched/g.hpp>
+#include <leat/sched/run_queue.hpp>
+#include <leat/sched/timers.hpp>
+
+namespace leat::sched {
+
+enum class p_status : std::uint8_t { idle, running, syscall, stopped };
+const char* to_string(p_status s) noexcept;
+
+// Written by the owner, read by anyone: stats and trace.
+struct p_counters {
+  std::atomic<std::uint64_t> spawned{0}, finished{0}, switches{0}, parks{0}, readies{0}, steals{0},
+      stolen_gs{0}, retakes{0}, overflows{0}, wakes{0};
+};
+
+// A counter with one writer at a time needs no read-modify-write.
+inline void bump(std::atomic<std::uint64_t>& c, std::uint64_t by = 1) noexcept {
+  c.store(c.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+struct alignas(64) P {
+  P(unsigned number, std::uint32_t run_queue_capacity) : id(number), ring(run_queue_capacity) {}
+
+  const unsigned id;
+  std::atomic<p_status> status{p_status::idle};
+  // Thieves may come: the owner pops with a CAS. Set at birth when there are other Ps, else by the owner in
+  // its own round after set_procs, never cleared; thieves pass by until they see it (acquire).
+  std::atomic<bool> shared{false};
+  // Something for the owner's next round beyond running Gs: retire, or the number of Ps changed.
+  std::atomic<bool> attention{false};
+  std::atomic<bool> retire{false};
+  std::atomic<M*> m{nullptr};          // who holds it; read by sysmon and thieves
+  std::atomic<std::uint32_t> turn{0};  // one more with each fresh slice; sysmon compares
+  std::uint32_t round = 0;             // scheduling rounds, for the 61st
+  // Read by thieves to guess, taken by them only through the owner's gate.
+  std::atomic<G*> run_next{nullptr};
+  std::atomic<std::uint32_t> hand_offs{0};
+  // How many hand-offs through run_next wake nobody (schedule.cpp, hand_off).
+  std::uint32_t quiet_hand_offs = 0;
+  std::uint32_t hand_off_backoff = 0;
+
+  fiber::stack_cache stacks;
+  stack_list<G, &G::link> free_gs;
+  std::uint64_t next_id = 0, last_id = 0;  // ids are dealt to Ps in blocks
+  P* idle_link = nullptr;                  // scheduler's lock
+
+  run_queue ring;
+  timer_heap timers;
+  p_counters count;
+  event_ring events;
+
+  // sysmon's own notes.
+  std::uint32_t seen_turn = 0;
+  std::int64_t seen_at = 0;
+};
+
+}  // namespace leat::sched

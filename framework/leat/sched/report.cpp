@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the scheduler tells about itself: stats, trace lines, the dump of all Gs, the deadlock report.
+#include <dlfcn.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cstdlib>
+
+#include <leat/base/clock.hpp>
+#include <leat/base/format.hpp>
+#include <leat/sched/run.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::sched {
+
+const char* to_string(g_status s) noexcept {
+  constexpr const char* names[] = {"idle",    "runnable",  "running", "blocking call",
+                                   "waiting", "preempted", "dead"};
+  return names[static_cast<std::size_t>(s)];
+}
+const char* to_string(wait_reason r) noexcept {
+  constexpr const char* names[] = {"nothing", "sleep", "join",      "drain",     "send", "receive",
+                                   "select",  "mutex", "condition", "semaphore", "I/O",  "parked"};
+  return names[static_cast<std::size_t>(r)];
+}
+const char* to_string(p_status s) noexcept {
+  constexpr const char* names[] = {"idle", "running", "blocking call", "stopped"};
+  return names[static_cast<std::size_t>(s)];
+}
+const char* to_string(event_kind k) noexcept {
+  constexpr const char* names[] = {"none",   "created",    "run",        "parked",  "readied",
+                                   "stolen", "retaken",    "handed off", "yielded", "finished",
+                                   "woken",  "overflowed", "took global"};
+  return names[static_cast<std::size_t>(k)];
+}
+
+void event_ring::read(std::uint16_t p, std::vector<event>& out) const {
+  const std::uint32_t end = next_.load(std::memory_order_relaxed);
+  const std::uint32_t n = std::min(end, size);
+  for (std::uint32_t i = end - n; i != end; ++i) {
+    const slot& s = slots_[i % size];
+    const std::uint64_t w = s.what.load(std::memory_order_relaxed);
+    out.push_back({s.g.load(std::memory_order_relaxed), static_cast<event_kind>(w & 0xff),
+                   static_cast<std::uint8_t>(w >> 8), p, static_cast<std::uint32_t>(w >> 32)});
+  }
+}
+
+std::vector<event> scheduler::events() const {
+  std::vector<event> all;
+  each_p([&](const P& p) { p.events.read(static_cast<std::uint16_t>(p.id), all); });
+  return all;
+}
+
+runtime_stats scheduler::stats() const {
+  runtime_stats s;
+  s.procs = procs();
+  s.idle_procs = static_cast<unsigned>(std::max(0, idle_ps_.load(std::memory_order_relaxed)));
+  s.spinning = static_cast<unsigned>(std::max(0, spinning_.load(std::memory_order_relaxed)));
+  s.most_spinning = static_cast<unsigned>(most_spinning_.load(std::memory_order_relaxed));
+  s.without_p = static_cast<std::uint64_t>(std::max(0, without_p_.load(std::memory_order_relaxed)));
+  s.global_length = global_size_.load(std::memory_order_relaxed);
+  s.spawned = foreign_spawned_.load(std::memory_order_relaxed);
+  s.finished = foreign_finished_.load(std::memory_order_relaxed);
+  each_p([&](const P& p) {
+    const auto get = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
+    s.spawned += get(p.count.spawned);
+    s.finished += get(p.count.finished);
+    s.switches += get(p.count.switches);
+    s.parks += get(p.count.parks);
+    s.readies += get(p.count.readies);
+    s.steals += get(p.count.steals);
+    s.stolen_gs += get(p.count.stolen_gs);
+    s.retakes += get(p.count.retakes);
+    s.overflows += get(p.count.overflows);
+    s.wakes += get(p.count.wakes);
+    s.local_lengths.push_back(p.ring.size() + (p.run_next.load(std::memory_order_relaxed) ? 1u : 0u));
+  });
+  s.live = live();
+  {
+    lock_guard hold(lock_);
+    s.idle_threads = idle_ms_ + (poller_m_ ? 1 : 0);
+    for (const auto& m : ms_)
+      if (!m->exited.load(std::memory_order_relaxed)) ++s.threads;
+  }
+  return s;
+}
+
+std::string scheduler::trace_line() const {
+  const runtime_stats s = stats();
+  std::string line =
+      "procs=" + std::to_string(s.procs) + " idle=" + std::to_string(s.idle_procs) +
+      " threads=" + std::to_string(s.threads) + " idlethreads=" + std::to_string(s.idle_threads) +
+      " spinning=" + std::to_string(s.spinning) + " gs=" + std::to_string(s.live) +
+      " withoutp=" + std::to_string(s.without_p) + " retakes=" + std::to_string(s.retakes) +
+      " steals=" + std::to_string(s.steals) + " global=" + std::to_string(s.global_length) + " local=[";
+  for (std::size_t i = 0; i < s.local_lengths.size(); ++i)
+    line += (i ? " " : "") + std::to_string(s.local_lengths[i]);
+  return line + "]";
+}
+
+G* scheduler::find_g(std::uint64_t id) const noexcept {
+  G* found = nullptr;
+  each_g([&](G& g) {
+    if (g.id == id && g.status.load(std::memory_order_relaxed) != g_status::idle) found = &g;
+  });
+  return found;
+}
+
+// May run in a signal handler while everything goes on: what it prints of a G that moves may be mixed
+// from before and after. Back-traces are of waiting Gs; a walk that meets nonsense ends there, within
+// the stack.
+void scheduler::dump(int fd) const noexcept {
+  const std::int64_t now = now_ns();
+  fixed_text<512> t;
+  t.format("leat: {} Gs, {} Ps ({} idle), {} in the global queue, {} run without a P\n", live(), procs(),
+           idle_ps_.load(std::memory_order_relaxed), global_size_.load(std::memory_order_relaxed),
+           without_p_.load(std::memory_order_relaxed));
+  write_text(fd, t.view());
+  each_p([&](const P& p) {
+    const M* m = p.m.load(std::memory_order_acquire);
+    const G* g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+    t.clear();
+    t.format("P {}: {}, {} queued, runs G {}\n", p.id, to_string(p.status.load(std::memory_order_relaxed)),
+             p.ring.size(), g ? g->id : 0);
+    write_text(fd, t.view());
+  });
+  each_g([&](const G& g) {
+    const g_status s = g.status.load(std::memory_order_relaxed);
+    if (s == g_status::idle || s == g_status::dead) return;
+    t.clear();
+    t.format("G {} '{}': {}", g.id, g.name[0] ? g.name : "-", to_string(s));
+    if (s == g_status::waiting) {
+      const std::int64_t since = now - g.since.load(std::memory_order_relaxed);
+      t.format(" for {}, since {} ms", to_string(g.reason.load(std::memory_order_relaxed)),
+               since / 1'000'000);
+    }
+    t.append('\n');
+    write_text(fd, t.view());
+    if (s != g_status::waiting) return;
+    void* pcs[24];
+    const std::size_t n = fiber::frames(g.ctx, pcs, std::size(pcs));
+    for (std::size_t i = 0; i < n; ++i) {
+      t.clear();
+      Dl_info where{};
+      if (::dladdr(pcs[i], &where) && where.dli_sname) {
+        t.format("    {} {}+{}\n", pcs[i], where.dli_sname,
+                 static_cast<std::size_t>(static_cast<char*>(pcs[i]) - static_cast<char*>(where.dli_saddr)));
+      } else {
+        t.format("    {} {}\n", pcs[i], where.dli_fname ? where.dli_fname : "?");
+      }
+      write_text(fd, t.view());
+    }
+  });
+}
+
+// By the M that is about to sleep as the last one, with no timer set.
+void scheduler::look_for_deadlock() noexcept {
+  const auto stuck = [this] {
+    return idle_ps_.load(std::memory_order_seq_cst) >= static_cast<int>(procs()) &&
+           without_p_.load(std::memory_order_seq_cst) == 0 && foreign_.load(std::memory_order_seq_cst) == 0 &&
+           poller_->pending() == 0 && global_size_.load(std::memory_order_seq_cst) == 0 &&
+           earliest_timer() == timer_heap::no_timer && !done_.load(std::memory_order_seq_cst) && live() > 0;
+  };
+  if (!stuck()) return;
+  fixed_text<256> t;
+  t.format("leat: deadlock: all {} Gs wait, no timer is set, no I/O is pending\n", live());
+  write_text(STDERR_FILENO, t.view());
+  dump(STDERR_FILENO);
+  t.clear();
+  t.format(
+      "leat: exit with status {}; if a plain thread was going to wake one of them, hold a leat::keep_alive\n",
+      deadlock_exit_status);
+  write_text(STDERR_FILENO, t.view());
+  std::_Exit(deadlock_exit_status);
+}
+
+}  // namespace leat::sched

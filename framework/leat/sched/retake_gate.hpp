@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Who may touch an M's P: the one protocol behind retaking, preempting and last-resort stealing.
+//
+// Roles. The owner is the M's thread. Askers are sysmon and thieves. The P, its run_next and everything
+// else that the owner uses without locks belong to the owner while `in_runtime` is 1, and may be
+// borrowed by one asker while the owner is in user code (in_runtime 0).
+//
+// Variables, per M:
+//   in_runtime  written by the owner alone
+//   word        quiet: nobody asks. Only the owner writes it.
+//               asked: an asker is about to look at in_runtime
+//               borrowed: the asker has the P; an owner that enters waits for it
+//               taken: the asker kept the P; the owner learns it at its next entry
+//               look: an asker came and went; the owner must synchronise with what it did
+//   asking      a try-lock, so that there is one asker at a time
+//
+// Owner enters:  1 in_runtime = 1   2 light barrier   3 read word; quiet is the fast path
+//                4 asked -> quiet by CAS (denied), look -> quiet, taken -> quiet and the P is lost,
+//                  borrowed: wait
+// Owner leaves:  5 in_runtime = 0 (release)
+// Asker:         a lock asking   b word quiet or look -> asked by CAS   c heavy barrier
+//                d in_runtime 1: asked -> look by CAS; done
+//                e in_runtime 0: asked -> borrowed by CAS; then look (given back) or taken (release)
+//
+// What each step forbids:
+// - Without 2 and c, the owner's 1 can be delayed past its 3 while d reads 0 and 3 reads quiet: both use
+//   the P. With them, an entry that comes after c reads asked or later, and one before c is seen by d.
+// - Without `asking`, asker X stalls between d and e; the owner denies X and enters, asker Y writes asked,
+//   and X's CAS in e succeeds against Y's asked while the owner is inside.
+// - quiet is written by the owner alone: a relaxed read of quiet in 3 can then only be its own, so no
+//   acquire is needed on the fast path. If askers restored quiet, the owner could read it and still miss
+//   what the asker did to the P before.
+//
+// Model: tests/models/retake.pml. Stress: tests/sched/retake_gate_test.cpp.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include <leat/sched/barrier.hpp>
+
+namespace leat::sched {
+
+class retake_gate {
+ public:
+  enum class entry : unsigned char { kept, lost };
+
+  // Owner. False: call enter_slow, which tells whether the P is still there.
+  [[nodiscard]] bool enter() noexcept {
+    in_runtime_.store(1, std::memory_order_relaxed);
+    light_barrier();
+    return word_.load(std::memory_order_relaxed) == quiet;
+  }
+  entry enter_slow() noexcept;
+  // Release pairs with the acquire in try_borrow: what the owner did to its P comes first.
+  void leave() noexcept { in_runtime_.store(0, std::memory_order_release); }
+
+  // Asker. After true the P is the caller's until give_back or keep, which must follow soon: the owner
+  // may be waiting.
+  [[nodiscard]] bool try_borrow() noexcept;
+  void give_back() noexcept { finish(look); }
+  void keep() noexcept { finish(taken); }
+
+  // For reports: may be out of date when it returns.
+  bool in_runtime() const noexcept { return in_runtime_.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  enum state : std::uint32_t { quiet, asked, borrowed, taken, look };
+  void finish(state s) noexcept;
+
+  std::atomic<std::uint32_t> in_runtime_{1};
+  std::atomic<std::uint32_t> word_{quiet};
+  std::atomic<std::uint32_t> asking_{0};
+};
+
+}  // namespace leat::sched

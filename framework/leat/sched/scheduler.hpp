@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The scheduler: Gs on Ms with Ps, after Go's design. Public API: spawn.hpp, run.hpp, time.hpp and
+// others beside this file; this header is for the layers above, not for users.
+//
+// # The walk of a G
+// spawn (spawn.hpp) -> pooled G -> ring of the current P -> find_runnable or next_local -> runs ->
+// park(after) -> ready -> ... -> finish -> pool. A parking G switches straight to the next one in its
+// P's run_next or ring; g0 is entered when there is none, and in the 61st round.
+//
+// # Waking and sleeping: the two sides
+// Variables: the rings and the global queue; idle_ps_; searching_ (Ms that hold a P and look for work,
+// or have been given one to do so). All counters change by seq_cst read-modify-writes.
+//
+// Submitter                                    M without work
+//  1 pushes the G                               a takes the lock, looks at the global queue
+//  2 full barrier                               b puts its P on the idle list, idle_ps_ + 1, unlocks
+//  3 reads idle_ps_ and searching_              c searching_ - 1 if it searched
+//  4 wakes one M if a P is idle and             d full barrier
+//    nobody searches: searching_ 0 -> 1 by CAS, e looks at all rings, the global queue, the timers
+//    a P from the idle list, an M for it        f sleeps; or takes an idle P back and starts over
+//
+// Forbidden: the G is queued, a P is idle, and everybody sleeps. If 3 comes before b or c, the full
+// barriers make e see 1. If 3 comes after both, 4 wakes. In 4, a searcher that exists will look at
+// all queues later than its own c. A searcher that finds work and was the last one passes the duty on:
+// it looks whether there is more to do and wakes the next (found_work).
+// Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
+//
+// Model: tests/models/wake.pml, with the broken variants that must fail.
+// Stress: tests/sched/stress_test.cpp.
+//
+// # Locks
+// lock_ (rank scheduler) guards the global queue, the idle lists and the thread list. Held for a few
+// instructions; never around a switch, a system call or user code.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <leat/base/mutex.hpp>
+#include <leat/fiber/census.hpp>
+#include <leat/fiber/stack_pool.hpp>
+#include <leat/sched/g.hpp>
+#include <leat/sched/info.hpp>
+#include <leat/sched/m.hpp>
+#include <leat/sched/options.hpp>
+#include <leat/sched/p.hpp>
+#include <leat/sched/poller.hpp>
+
+namespace leat::sched {
+
+class scheduler {
+ public:
+  explicit scheduler(const runtime_options& options, poller* events = nullptr);
+  ~scheduler();
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  // The one that is running, or null. At most one at a time.
+  static scheduler* current() noexcept { return current_.load(std::memory_order_acquire); }
+  // False: another one is running.
+  static bool make_current(scheduler& s) noexcept {
+    scheduler* none = nullptr;
+    return current_.compare_exchange_strong(none, &s, std::memory_order_acq_rel);
+  }
+  static void make_none_current() noexcept { current_.store(nullptr, std::memory_order_release); }
+
+  // On the main G, when the user's main has returned: stops the others and ends the runtime.
+  void end_from_main();
+
+  // Runs `main_g` and everything it spawns; the calling thread becomes sysmon. Returns when main_g has
+  // ended and the rest has, or was given up. False: some Gs run on; the scheduler must be leaked.
+  bool run(G* main_g);
+
+  // --- For API functions, on a G -------------------------------------------------------------------
+  // Marks the entry into the runtime. The caller is a G on `m`; returns the M it is on afterwards,
+  // which differs when the P had been retaken.
+  static M* enter(M* m) noexcept {
+    if (m->gate.enter()) [[likely]]
+      return m;
+    return enter_slow(m);
+  }
+  static void leave(M* m) noexcept { m->gate.leave(); }
+
+  // Leaves the current G waiting. `after(arg)` runs when its stack has been left: there it becomes
+  // visible to whoever may ready it, usually by dropping a lock. Returns on the M it was resumed on.
+  M* park(M* m, wait_reason why, fiber::after_fn after, void* arg) noexcept;
+  // Makes a waiting G runnable. Any thread; `m` is the caller's M inside the runtime, or null.
+  void ready(M* m, G* g) noexcept;
+  M* yield(M* m) noexcept;
+  // Until the deadline or a stop. False: stopped.
+  bool sleep_until(std::int64_t when);
+  // Runs fn on g0's stack, without a P if others need it (scenario 10).
+  M* call_blocking(M* m, void (*fn)(void*), void* arg) noexcept;
+
+  // A G from the pools, status idle, to be filled in and given to submit. Null: no memory.
+  G* new_g(M* m) noexcept;
+  void submit(M* m, G* g) noexcept;
+  // Frees a dead G that nobody refers to.
+  void recycle(M* m, G* g) noexcept;
+
+  // --- Stopping ------------------------------------------------------------------------------------
+  void stop(M* m, G* g, stop_level level) noexcept;
+  bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
+
+  // --- Settings and reports ------------------------------------------------------------------------
+  const runtime_options& options() const noexcept { return options_; }
+  unsigned procs() const noexcept { return procs_.load(std::memory_order_relaxed); }
+  void set_procs(unsigned n);
+  std::uint64_t live() const noexcept;
+  runtime_stats stats() const;
+  std::vector<event> events() const;
+  std::string trace_line() const;
+  // All Gs with status, reason and back-trace, to a file descriptor. Takes no lock, does not allocate.
+  void dump(int fd) const noexcept;
+  fiber::census& stack_census() noexcept { return census_; }
+  std::int64_t coarse_now() const noexcept { return coarse_now_.load(std::memory_order_relaxed); }
+  // While held, "everybody waits" is no deadlock: a plain thread will send something.
+  void expect_foreign(int by) noexcept { foreign_.fetch_add(by, std::memory_order_relaxed); }
+  G* find_g(std::uint64_t id) const noexcept;
+
+  // Called on a G's stack by the first frame of every G.
+  static void g_main(fiber::thread& t, void* arg);
+
+ private:
+  friend class sysmon;
+
+  // schedule.cpp: one round
+  static M* enter_slow(M* m) noexcept;
+  G* next_local(M& m, P& p) noexcept;
+  G* find_runnable(M& m) noexcept;
+  G* found_work(M& m, G* g) noexcept;
+  G* take_global(M& m, P& p, bool one) noexcept;
+  G* steal(M& m, P& thief, int passes) noexcept;
+  G* steal_run_next(M& m, P& victim) noexcept;
+  bool run_due_timers(M* m, P& of) noexcept;
+  void push_local(M& m, P& p, G* g) noexcept;
+  void hand_off(M& m, P& p, G* g) noexcept;
+  void push_global(G* g) noexcept;
+  bool try_spin(M& m) noexcept;
+  void stop_searching(M& m) noexcept;
+  bool work_visible(const P* except) const noexcept;
+  std::int64_t earliest_timer() const noexcept;
+  M* requeue(M* m, g_status as) noexcept;
+  void switch_away(M& m, G& g, fiber::after_fn after, void* arg) noexcept;
+
+  // idle.cpp: sleeping and waking
+  void wake_one() noexcept;
+  void wake_if_needed() noexcept;
+  void hand_off_p(P& p) noexcept;
+  bool start_m(P& p, bool searching) noexcept;
+  void acquire_p(M& m, P& p) noexcept;
+  P* pop_idle_p_locked(P* preferred = nullptr) noexcept LEAT_REQUIRES(lock_);
+  void push_idle_p_locked(P& p) noexcept LEAT_REQUIRES(lock_);
+  void release_p(M& m) noexcept;
+  bool sleep_m(M& m) noexcept;
+  void wait_as_poller(M& m) noexcept;
+  void look_for_deadlock() noexcept;
+  void note_timer(std::int64_t when) noexcept;
+
+  // threads.cpp: the life of an M
+  M* new_thread(P* p, bool searching, G* locked) noexcept;
+  static void* thread_main(void* arg);
+  void g0_loop(M& m) noexcept;
+  void run_g(M& m, G* g) noexcept;
+  bool give_stack(M& m, G& g) noexcept;
+  void run_call(M& m) noexcept;
+  void start_locked(M& m, G* g) noexcept;
+  void wait_locked(M& m) noexcept;
+  bool retire_p(M& m, P& p) noexcept;
+  M* rejoin(M* m) noexcept;
+  void apply_own_thread(const G& g) const noexcept;
+
+  // g_pool.cpp
+  using g_stack = stack_list<G, &G::link>;
+  void refill_gs(g_stack& into) noexcept;
+  void spill_gs(g_stack& from) noexcept;
+  void fail_to_start(M& m, G& g, const fiber::stack_error& error) noexcept;
+  static void publish_end(M& m, G& g) noexcept;
+  static void after_finish(void* arg) noexcept;
+  G* end_g(M& m, G& g) noexcept;
+
+  // runtime.cpp
+  void stop_all(stop_level level) noexcept;
+  void wait_for_others(std::int64_t until);
+  bool shut_down_threads() noexcept;
+  template <class F>
+  void each_g(F f) const noexcept {
+    const std::size_t n = n_chunks_.load(std::memory_order_acquire);
+    for (std::size_t c = 0; c < n; ++c) {
+      G* const gs = chunks_[c].load(std::memory_order_relaxed);
+      for (std::size_t i = 0; i < chunk_gs; ++i) f(gs[i]);
+    }
+  }
+  template <class F>
+  void each_p(F f) const noexcept {
+    const unsigned n = all_ps_.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < n; ++i) f(*ps_[i].load(std::memory_order_acquire));
+  }
+
+  static std::atomic<scheduler*> current_;
+
+  const runtime_options options_;
+  sleep_poller own_poller_;
+  poller* const poller_;
+  fiber::stack_region* default_stacks_ = nullptr;
+  fiber::census census_;
+
+  std::atomic<unsigned> procs_{0};
+  std::atomic<unsigned> all_ps_{0};  // ever made; those beyond procs_ are stopped or stopping
+  std::unique_ptr<std::atomic<P*>[]> ps_;
+  unsigned spin_limit() const noexcept;
+
+  alignas(64) std::atomic<int> idle_ps_{0};
+  std::atomic<int> searching_{0};
+  std::atomic<int> spinning_{0};
+  std::atomic<int> most_spinning_{0};
+  std::atomic<std::size_t> global_size_{0};
+
+  alignas(64) mutable ranked_spinlock lock_{lock_rank::scheduler, "scheduler"};
+  g_queue global_ LEAT_GUARDED_BY(lock_);
+  P* idle_p_list_ LEAT_GUARDED_BY(lock_) = nullptr;
+  M* idle_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
+  unsigned idle_ms_ LEAT_GUARDED_BY(lock_) = 0;
+  M* poller_m_ LEAT_GUARDED_BY(lock_) = nullptr;
+  std::vector<std::unique_ptr<M>> ms_ LEAT_GUARDED_BY(lock_);
+  bool thread_limit_told_ LEAT_GUARDED_BY(lock_) = false;
+
+  std::atomic<std::int64_t> poll_until_{0};  // while an M blocks in the poller: until when; else 0
+  std::atomic<std::int64_t> last_poll_{0};
+  std::atomic<int> without_p_{0};  // Gs that run on although their P was retaken
+  std::atomic<int> foreign_{0};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> done_{false};
+  std::atomic<std::int64_t> coarse_now_{0};
+  std::atomic<std::uint64_t> foreign_spawned_{0};
+  std::atomic<std::uint64_t> foreign_finished_{0};
+  std::atomic<std::uint64_t> retakes_{0};
+  G* main_g_ = nullptr;
+
+  // Gs are made in chunks that live as long as the scheduler: reports may read them at any time.
+  static constexpr std::size_t chunk_gs = 128;
+  static constexpr std::size_t max_chunks = std::size_t{1} << 17;
+  ranked_spinlock pool_lock_{lock_rank::thread_list, "G pool"};
+  g_stack pool_ LEAT_GUARDED_BY(pool_lock_);
+  std::unique_ptr<std::atomic<G*>[]> chunks_;
+  std::atomic<std::size_t> n_chunks_{0};
+  std::atomic<std::uint64_t> ids_{1};
+
+  // sysmon
+  thread_event sysmon_event_;
+  std::atomic<bool> sysmon_deep_{false};
+};
+
+}  // namespace leat::sched

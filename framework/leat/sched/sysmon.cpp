@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/sched/sysmon.hpp>
+
+#include <sys/prctl.h>
+#include <algorithm>
+
+#include <leat/base/clock.hpp>
+#include <leat/base/log.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::sched {
+namespace {
+
+constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
+constexpr std::int64_t shortest_nap = 20 * us, longest_nap = 10 * ms;
+constexpr int quick_rounds = 50;
+constexpr std::int64_t poll_every = 10 * ms;
+constexpr std::int64_t trim_every = 60 * second;
+constexpr unsigned trim_rounds = 5;  // stacks unused for five minutes
+
+}  // namespace
+
+void sysmon::run() noexcept {
+  std::int64_t now = now_ns();
+  std::int64_t nap = shortest_nap;
+  std::int64_t idle_since = 0;
+  int quiet = 0;
+  next_trim_ = now + trim_every;
+  next_trace_ = now + s_.options_.trace.count();
+  while (!s_.done_.load(std::memory_order_acquire)) {
+    const int idle = s_.idle_ps_.load(std::memory_order_seq_cst);
+    const bool all_idle = idle >= static_cast<int>(s_.procs());
+    if (!all_idle) idle_since = 0;
+    if (all_idle && idle_since == 0) idle_since = now;
+    if (all_idle && now - idle_since > second && s_.options_.trace.count() == 0) {
+      // Deep sleep. acquire_p reads the flag after it has taken a P: one of us sees the other.
+      s_.sysmon_deep_.store(true, std::memory_order_seq_cst);
+      full_barrier();
+      if (s_.idle_ps_.load(std::memory_order_seq_cst) >= static_cast<int>(s_.procs()) &&
+          !s_.done_.load(std::memory_order_acquire))
+        (void)s_.sysmon_event_.wait(next_trim_);
+      s_.sysmon_deep_.store(false, std::memory_order_relaxed);
+      nap = shortest_nap;
+      quiet = 0;
+      idle_since = 0;
+    } else {
+      (void)s_.sysmon_event_.wait(now + (all_idle ? longest_nap : nap));
+    }
+    now = now_ns();
+    s_.coarse_now_.store(now, std::memory_order_relaxed);
+    bool found = false;
+    s_.each_p([&](P& p) { found |= retake(p, now); });
+    found |= look_at_timers(now);
+    if (s_.poller_->pending() > 0 && now - s_.last_poll_.load(std::memory_order_relaxed) > poll_every) {
+      s_.last_poll_.store(now, std::memory_order_relaxed);
+      found |= s_.poller_->poll() > 0;
+    }
+    housekeeping(now);
+    quiet = found ? 0 : quiet + 1;
+    if (found) {
+      nap = shortest_nap;
+    } else if (quiet > quick_rounds) {
+      nap = std::min(nap * 2, longest_nap);
+    }
+  }
+}
+
+// A G that has had its slice, or sits in a declared blocking call for longer than a tick, loses its P.
+bool sysmon::retake(P& p, std::int64_t now) noexcept {
+  const p_status status = p.status.load(std::memory_order_relaxed);
+  if (status != p_status::running && status != p_status::syscall) return false;
+  const std::uint32_t turn = p.turn.load(std::memory_order_relaxed);
+  if (turn != p.seen_turn) {
+    p.seen_turn = turn;
+    p.seen_at = now;
+    // A G that waits in run_next while its waker computes: nobody was woken for it (hand_off).
+    return false;
+  }
+  const bool queued = !p.ring.empty() || p.run_next.load(std::memory_order_relaxed);
+  const std::int64_t ran = now - p.seen_at;
+  const std::int64_t limit = status == p_status::syscall ? shortest_nap : s_.options_.slice.count();
+  if (ran < limit) {
+    if (queued && s_.idle_ps_.load(std::memory_order_relaxed) > 0) s_.wake_if_needed();
+    return false;
+  }
+  M* const m = p.m.load(std::memory_order_acquire);  // pairs with acquire_p
+  if (!m) return false;
+  // Nobody would use the P: leave it where it is.
+  const bool wanted = queued || s_.global_size_.load(std::memory_order_relaxed) > 0 ||
+                      s_.idle_ps_.load(std::memory_order_relaxed) == 0 ||
+                      p.retire.load(std::memory_order_relaxed);
+  if (!wanted && p.timers.next() == timer_heap::no_timer) return false;
+  if (status == p_status::running) m->yield_asked.store(true, std::memory_order_relaxed);
+  if (!m->gate.try_borrow()) {
+    p.seen_at = now;  // it was in the runtime, or came in: it yields there
+    return true;
+  }
+  if (m->p.load(std::memory_order_relaxed) != &p || p.turn.load(std::memory_order_relaxed) != turn) {
+    m->gate.give_back();
+    return false;
+  }
+  m->yield_asked.store(false, std::memory_order_relaxed);
+  G* const g = m->cur.load(std::memory_order_relaxed);
+  p.events.add(event_kind::retaken, g ? g->id : 0);
+  bump(p.count.retakes);
+  if (p.status.load(std::memory_order_relaxed) != p_status::syscall)
+    s_.without_p_.fetch_add(1, std::memory_order_relaxed);  // a declared call is counted already
+  m->old_p = &p;
+  m->p.store(nullptr, std::memory_order_relaxed);
+  p.m.store(nullptr, std::memory_order_relaxed);
+  m->gate.keep();
+  s_.hand_off_p(p);
+  return true;
+}
+
+// Timers of Ps whose owners compute, when no other M would come to look.
+bool sysmon::look_at_timers(std::int64_t now) noexcept {
+  bool found = false;
+  s_.each_p([&](P& p) {
+    if (p.timers.next() > now - 100 * us) return;
+    // Taken out of the heap and not yet queued, the Gs are seen by nobody: no deadlock meanwhile.
+    s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
+    found |= s_.run_due_timers(nullptr, p);
+    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+  });
+  return found;
+}
+
+void sysmon::housekeeping(std::int64_t now) noexcept {
+  if (now >= next_trim_) {
+    next_trim_ = now + trim_every;
+    (void)fiber::stack_pool::process_wide().trim(trim_rounds);
+  }
+  if (s_.options_.trace.count() > 0 && now >= next_trace_) {
+    next_trace_ = now + s_.options_.trace.count();
+    try {
+      log_info("sched", "{}", s_.trace_line());
+    } catch (const std::bad_alloc&) {
+      // A line less.
+    }
+  }
+}
+
+}  // namespace leat::sched

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The watch over the scheduler: a thread without a P (the one that called leat::run).
+//
+// It sleeps 20 us, after 50 rounds without a finding twice as long each time up to 10 ms, and for good
+// when all Ps have been idle for a second; then an M that takes a P wakes it. Staying up for a second
+// keeps that wake, a system call, out of programs that do a little now and then.
+#pragma once
+#include <cstdint>
+
+namespace leat::sched {
+
+class scheduler;
+struct P;
+
+class sysmon {
+ public:
+  explicit sysmon(scheduler& s) : s_(s) {}
+  void run() noexcept;  // until the scheduler is done
+
+ private:
+  bool retake(P& p, std::int64_t now) noexcept;
+  bool look_at_timers(std::int64_t now) noexcept;
+  void housekeeping(std::int64_t now) noexcept;
+
+  scheduler& s_;
+  std::int64_t next_trim_ = 0;
+  std::int64_t next_trace_ = 0;
+};
+
+}  // namespace leat::sched

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The life of an M, and what makes it lose its P: blocking calls, retaking, threads of their own.
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <leat/base/check.hpp>
+#include <leat/base/clock.hpp>
+#include <leat/base/log.hpp>
+#include <leat/fiber/overflow.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::sched {
+
+// Starts a thread for the P, or for the locked G with the P. Null: at the limit, or the system refused.
+M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
+  M* m = nullptr;
+  bool tell = false;
+  unsigned number = 0;
+  {
+    // Room first: under the spinlock nothing is allocated.
+    auto made = std::unique_ptr<M>(new (std::nothrow) M(*this));
+    if (!made) return nullptr;
+    lock_guard hold(lock_);
+    number = static_cast<unsigned>(ms_.size());
+    if (number >= options_.max_threads || done_.load(std::memory_order_relaxed)) {
+      tell = !thread_limit_told_ && !done_.load(std::memory_order_relaxed);
+      thread_limit_told_ = true;
+    } else {
+      m = made.get();
+      ms_.push_back(std::move(made));  // has room for max_threads
+    }
+  }
+  if (tell)
+    log_warning("sched",
+                "max_threads = {} reached: a P with work waits until a thread is free; raise max_threads, or "
+                "find out what blocks (SIGQUIT shows all Gs)",
+                options_.max_threads);
+  if (!m) return nullptr;
+  m->id = number;
+  m->next_p = p;
+  m->next_searching = searching;
+  m->locked_g = locked;
+  if (locked) locked->locked_m = m;
+  m->random = number * 2654435761u + 1;
+  m->loot.resize(options_.run_queue);
+  const int e = ::pthread_create(&m->handle, nullptr, thread_main, m);
+  if (e == 0) return m;
+  // It stays in the list, marked as ended; nothing else refers to it.
+  m->exited.store(true, std::memory_order_relaxed);
+  m->handle = pthread_t{};
+  log_error("sched", "no new thread for a P: {}", std::strerror(e));
+  return nullptr;
+}
+
+void* scheduler::thread_main(void* arg) {
+  M& m = *static_cast<M*>(arg);
+  scheduler& s = m.sched;
+  m.attach();
+  fiber::thread_slot<current_m_tag, M*>::store(&m);
+  fiber::signal_stack alternate;
+  m.tid.store(static_cast<pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
+  char name[16];
+  std::snprintf(name, sizeof name, "leat-m");
+  (void)::pthread_setname_np(::pthread_self(), name);
+  // Sleeps end when asked, not up to 50 us later.
+  (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  if (!s.options_.cpus.empty()) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned cpu : s.options_.cpus) CPU_SET(cpu, &set);
+    if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set))
+      log_warning("sched", "cpus: the kernel refused the affinity: {}", std::strerror(e));
+  }
+  if (m.locked_g) s.apply_own_thread(*m.locked_g);
+  P* const p = m.next_p;
+  m.next_p = nullptr;
+  m.searching = m.next_searching;
+  s.acquire_p(m, *p);
+  s.g0_loop(m);
+  fiber::thread_slot<current_m_tag, M*>::store(nullptr);
+  m.exited.store(true, std::memory_order_release);
+  return nullptr;
+}
+
+void scheduler::g0_loop(M& m) noexcept {
+  for (;;) {
+    if (!m.p.load(std::memory_order_relaxed)) {
+      if (m.locked_g) {
+        wait_locked(m);
+        if (!m.p.load(std::memory_order_relaxed)) return;
+      } else if (!sleep_m(m)) {
+        return;
+      }
+    }
+    G* g = m.locked_g;
+    if (g) {
+      // The locked G parked or ended: the P is of no use here until it is ready again.
+      if (g->status.load(std::memory_order_acquire) == g_status::dead || m.picked != g) {
+        P& p = *m.p.load(std::memory_order_relaxed);
+        const bool over = g->status.load(std::memory_order_relaxed) == g_status::dead;
+        m.p.store(nullptr, std::memory_order_relaxed);
+        hand_off_p(p);
+        if (over) return;
+        continue;
+      }
+      m.picked = nullptr;
+    } else {
+      g = find_runnable(m);
+      if (!g) continue;
+      if (g->wants_own_thread) {
+        start_locked(m, g);
+        continue;
+      }
+    }
+    run_g(m, g);
+  }
+}
+
+void scheduler::run_g(M& m, G* g) noexcept {
+  if (!g->ctx.stack && !give_stack(m, *g)) return;
+  P* const p = m.p.load(std::memory_order_relaxed);
+  g->status.store(g_status::running, std::memory_order_relaxed);
+  bump(p->count.switches);
+  p->events.add(event_kind::run, g->id);
+  m.cur.store(g, std::memory_order_relaxed);
+  fiber::switch_to(m, m.self, g->ctx);
+  while (m.call.fn) run_call(m);
+}
+
+// A G's stack is chosen at its first run, so that many spawned Gs share few warm stacks.
+bool scheduler::give_stack(M& m, G& g) noexcept {
+  P& p = *m.p.load(std::memory_order_relaxed);
+  fiber::stack_error error;
+  fiber::stack* s = g.stack_size == 0 ? p.stacks.acquire(error)
+                                      : fiber::stack_pool::process_wide().acquire(g.stack_size, error);
+  if (!s) {
+    fail_to_start(m, g, error);
+    return false;
+  }
+  if (options_.stack_census) fiber::census::begin(*s);
+  s->set_label(g.name[0] ? g.name : nullptr);
+  fiber::prepare(g.ctx, *s, g_main, &g, g.ctx.fp);
+  return true;
+}
+
+// --- Blocking calls ---------------------------------------------------------------------------------
+
+M* scheduler::call_blocking(M* m, void (*fn)(void*), void* arg) noexcept {
+  G& g = *m->cur.load(std::memory_order_relaxed);
+  g.since.store(coarse_now(), std::memory_order_relaxed);
+  g.status.store(g_status::syscall, std::memory_order_relaxed);
+  m->call = {fn, arg};
+  fiber::switch_to(*m, g.ctx, m->self);
+  return static_cast<M*>(g.ctx.on);
+}
+
+// On g0, for the G in m.cur, which waits for it.
+void scheduler::run_call(M& m) noexcept {
+  const g0_call call = m.call;
+  m.call = {};
+  G* const g = m.cur.load(std::memory_order_relaxed);
+  P* p = m.p.load(std::memory_order_relaxed);
+  const bool others = !p->ring.empty() || p->run_next.load(std::memory_order_relaxed) ||
+                      global_size_.load(std::memory_order_relaxed) > 0;
+  without_p_.fetch_add(1, std::memory_order_relaxed);
+  m.old_p = p;
+  if (others) {
+    // Scenario 10, declared: the P goes at once.
+    p->events.add(event_kind::handed_off, g->id);
+    m.p.store(nullptr, std::memory_order_relaxed);
+    hand_off_p(*p);
+  } else {
+    // sysmon takes it after a tick, through the gate.
+    p->status.store(p_status::syscall, std::memory_order_relaxed);
+  }
+  m.in_call = true;
+  m.gate.leave();
+  call.fn(call.arg);
+  if (!m.gate.enter() && m.gate.enter_slow() == retake_gate::entry::lost) p = nullptr;
+  m.in_call = false;
+  without_p_.fetch_sub(1, std::memory_order_relaxed);
+  if (m.p.load(std::memory_order_relaxed)) {
+    p->status.store(p_status::running, std::memory_order_relaxed);
+  } else {
+    // Scenario 11: the old P, else any idle one, else the G queues and the M sleeps.
+    P* q = nullptr;
+    {
+      lock_guard hold(lock_);
+      q = pop_idle_p_locked(m.old_p);
+      if (!q) q = pop_idle_p_locked();
+    }
+    if (!q) {
+      m.cur.store(nullptr, std::memory_order_relaxed);
+      g->status.store(g_status::runnable, std::memory_order_relaxed);
+      push_global(g);
+      return;
+    }
+    acquire_p(m, *q);
+  }
+  g->status.store(g_status::running, std::memory_order_relaxed);
+  fiber::switch_to(m, m.self, g->ctx);
+}
+
+// A G comes back into the runtime and its P is gone (scenario 11 for the undeclared call).
+M* scheduler::rejoin(M* m) noexcept {
+  without_p_.fetch_sub(1, std::memory_order_relaxed);
+  m->yield_asked.store(false, std::memory_order_relaxed);
+  if (done_.load(std::memory_order_acquire)) {
+    // The runtime was left without this G; what it refers to may be gone. It never runs again.
+    for (;;) ::pause();
+  }
+  P* q = nullptr;
+  {
+    lock_guard hold(lock_);
+    q = pop_idle_p_locked(m->old_p);
+    if (!q) q = pop_idle_p_locked();
+  }
+  if (q) {
+    acquire_p(*m, *q);
+    return m;
+  }
+  return requeue(m, g_status::preempted);
+}
+
+// --- A thread of its own ----------------------------------------------------------------------------
+
+void scheduler::apply_own_thread(const G& g) const noexcept {
+  if (g.own.cpu >= 0) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<unsigned>(g.own.cpu), &set);
+    if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set))
+      log_warning("sched", "'{}' cannot be pinned to CPU {}: {}", g.name, g.own.cpu, std::strerror(e));
+  }
+  if (g.own.priority > 0) {
+    sched_param param{};
+    param.sched_priority = g.own.priority;
+    if (const int e = ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &param))
+      log_warning("sched",
+                  "'{}' runs without real-time priority {}: {}; it needs CAP_SYS_NICE or a higher "
+                  "RLIMIT_RTPRIO (LimitRTPRIO= under systemd)",
+                  g.name, g.own.priority, std::strerror(e));
+  }
+}
+
+// `m` has picked a G that runs on another thread: the P goes there, and this M sleeps.
+void scheduler::start_locked(M& m, G* g) noexcept {
+  P& p = *m.p.load(std::memory_order_relaxed);
+  m.p.store(nullptr, std::memory_order_relaxed);
+  p.m.store(nullptr, std::memory_order_relaxed);
+  p.events.add(event_kind::handed_off, g->id);
+  M* own = g->locked_m;
+  if (own) {
+    {
+      lock_guard hold(lock_);
+      own->next_p = &p;
+    }
+    own->event.signal();
+    return;
+  }
+  own = new_thread(&p, false, g);
+  if (own) return;
+  // No thread for it: it ends as a failed G would, and the P stays here.
+  acquire_p(m, p);
+  g->failure =
+      std::make_exception_ptr(std::runtime_error("no thread of its own for '" + std::string(g->name) +
+                                                 "': max_threads reached, or the system refused one"));
+  g->wants_own_thread = false;
+  publish_end(m, *g);
+}
+
+// The M of a locked G, without a P: waits until the G is picked somewhere and a P comes along.
+void scheduler::wait_locked(M& m) noexcept {
+  for (;;) {
+    {
+      lock_guard hold(lock_);
+      if (done_.load(std::memory_order_relaxed)) return;
+      if (P* p = m.next_p) {
+        m.next_p = nullptr;
+        m.picked = m.locked_g;
+        acquire_p(m, *p);
+        return;
+      }
+    }
+    m.event.wait();
+  }
+}
+
+// --- Resizing ---------------------------------------------------------------------------------------
+
+// The owner empties a P that set_procs no longer wants. False: it is wanted again, and stays.
+bool scheduler::retire_p(M& m, P& p) noexcept {
+  g_queue left;
+  if (G* g = p.run_next.load(std::memory_order_relaxed)) {
+    p.run_next.store(nullptr, std::memory_order_relaxed);
+    left.push_back(g);
+  }
+  while (G* g = p.ring.pop()) left.push_back(g);
+  if (m.picked) {
+    left.push_back(m.picked);
+    m.picked = nullptr;
+  }
+  p.stacks.clear();
+  spill_gs(p.free_gs);
+  bool retired = false;
+  {
+    lock_guard hold(lock_);
+    global_.append(std::move(left));
+    global_size_.store(global_.size(), std::memory_order_relaxed);
+    retired = p.retire.load(std::memory_order_relaxed);
+    if (retired) {
+      m.p.store(nullptr, std::memory_order_relaxed);
+      p.m.store(nullptr, std::memory_order_relaxed);
+      p.status.store(p_status::stopped, std::memory_order_relaxed);
+    }
+  }
+  wake_if_needed();
+  return retired;
+}
+
+void scheduler::set_procs(unsigned n) {
+  if (n < 1 || n > runtime_options::max_procs)
+    throw std::invalid_argument("set_procs(" + std::to_string(n) + "): the number of Ps must be 1 to " +
+                                std::to_string(runtime_options::max_procs));
+  static ranked_mutex one_at_a_time{lock_rank::host, "set_procs"};
+  lock_guard resizing(one_at_a_time);
+  const unsigned was = procs();
+  procs_.store(n, std::memory_order_relaxed);
+  const auto notice = [](P& p) { p.attention.store(true, std::memory_order_relaxed); };
+  each_p(notice);
+  for (unsigned i = n; i < was; ++i) {
+    P& p = *ps_[i].load(std::memory_order_acquire);
+    p.retire.store(true, std::memory_order_release);
+    p.attention.store(true, std::memory_order_relaxed);
+    lock_guard hold(lock_);
+    // An idle one is empty: it stops here. A running one stops in its next round, or sysmon's retake.
+    if (pop_idle_p_locked(&p)) p.status.store(p_status::stopped, std::memory_order_relaxed);
+  }
+  for (unsigned i = was; i < n; ++i) {
+    P* p = ps_[i].load(std::memory_order_acquire);
+    if (!p) {
+      p = new P(i, options_.run_queue);
+      p->stacks.bind(*default_stacks_);
+      p->shared.store(true, std::memory_order_relaxed);
+      ps_[i].store(p, std::memory_order_release);
+      all_ps_.store(i + 1, std::memory_order_release);
+      lock_guard hold(lock_);
+      push_idle_p_locked(*p);
+      continue;
+    }
+    lock_guard hold(lock_);
+    p->retire.store(false, std::memory_order_release);
+    // Still running when it was to stop: it just goes on.
+    if (p->status.load(std::memory_order_acquire) == p_status::stopped) {
+      p->status.store(p_status::idle, std::memory_order_relaxed);
+      push_idle_p_locked(*p);
+    }
+  }
+  for (unsigned i = was; i < n; ++i) wake_if_needed();
+}
+
+}  // namespace leat::sched

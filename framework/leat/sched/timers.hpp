@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The timers of one P: a heap under a lock, and the earliest deadline beside it as one atomic, so that
+// everybody may ask whether something is due without taking the lock.
+//
+// Anyone may run due timers: the P's owner in its round, a thief, sysmon as a last resort. A timer is
+// fired by whoever takes it out of the heap under the lock; cancel takes it out too, so exactly one of
+// the two happens. Firing means handing the G to `ready` after the lock is dropped.
+//
+// The heap is never moved to another P: a P that set_procs has stopped keeps its timers, and the others
+// look at them as they look at everybody's.
+//
+// A sleeper adds its timer and must not be readied while it still stands on its stack: it holds the lock
+// through the switch and drops it on the far side (scheduler::sleep).
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <leat/base/mutex.hpp>
+
+namespace leat::sched {
+
+struct G;
+class timer_heap;
+
+struct timer {
+  std::int64_t when = 0;            // under the heap's lock
+  G* g = nullptr;                   // who waits
+  timer_heap* home = nullptr;       // set by the waiter before it parks; fixed while armed
+  std::size_t index = not_in_heap;  // under the heap's lock
+  static constexpr std::size_t not_in_heap = std::numeric_limits<std::size_t>::max();
+};
+
+class timer_heap {
+ public:
+  static constexpr std::int64_t no_timer = std::numeric_limits<std::int64_t>::max();
+
+  timer_heap() { heap_.reserve(64); }
+
+  std::int64_t next() const noexcept { return next_.load(std::memory_order_seq_cst); }
+
+  ranked_spinlock& lock() noexcept LEAT_RETURN_CAPABILITY(lock_) { return lock_; }
+  // May throw bad_alloc, with nothing changed.
+  void add_locked(timer& t) LEAT_REQUIRES(lock_);
+  // False: it has fired already.
+  bool remove_locked(timer& t) noexcept LEAT_REQUIRES(lock_);
+
+  // Takes up to `most` due timers out and stores their Gs. Drops in when somebody else is at it.
+  std::size_t take_due(std::int64_t now, G** out, std::size_t most) noexcept;
+
+  std::size_t size() noexcept {
+    lock_guard hold(lock_);
+    return heap_.size();
+  }
+
+ private:
+  void sift_up(std::size_t i) noexcept LEAT_REQUIRES(lock_);
+  void sift_down(std::size_t i) noexcept LEAT_REQUIRES(lock_);
+  void remove_at(std::size_t i) noexcept LEAT_REQUIRES(lock_);
+  void place(std::size_t i, timer* t) noexcept LEAT_REQUIRES(lock_) {
+    heap_[i] = t;
+    t->index = i;
+  }
+  void publish() noexcept LEAT_REQUIRES(lock_) {
+    // seq_cst: an M that goes to sleep reads it after a full barrier (idle protocol, scheduler.hpp).
+    next_.store(heap_.empty() ? no_timer : heap_[0]->when, std::memory_order_seq_cst);
+  }
+
+  ranked_spinlock lock_{lock_rank::timers, "timers"};
+  std::vector<timer*> heap_ LEAT_GUARDED_BY(lock_);  // 4-ary, earliest first
+  std::atomic<std::int64_t> next_{no_timer};
+};
+
+}  // namespace leat::sched
