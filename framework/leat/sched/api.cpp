@@ -108,6 +108,7 @@ namespace {
 struct join_wait : interruptible {
   G* joined;
   G* waiter;
+  bool may_stop;
 };
 
 void wait_as_thread(G& g) noexcept {
@@ -134,6 +135,7 @@ join_result join_g(G& g, bool may_stop) {
   join_wait w;
   w.joined = &g;
   w.waiter = &me;
+  w.may_stop = may_stop;
   w.withdraw = [](interruptible& self) noexcept {
     auto& j = static_cast<join_wait&>(self);
     auto mine = reinterpret_cast<std::uintptr_t>(j.waiter);
@@ -143,15 +145,21 @@ join_result join_g(G& g, bool may_stop) {
     m = m->sched.park(
         m, wait_reason::join,
         [](void* arg) noexcept {
-          auto& j = *static_cast<join_wait*>(arg);
-          G* const waiter = j.waiter;
+          const join_wait j = *static_cast<join_wait*>(arg);
+          auto* const on = static_cast<M*>(j.waiter->ctx.on);
           std::uintptr_t running = join_running;
-          // Release: the waiter is parked. Once it is in the word, j may be gone.
-          if (j.joined->join.compare_exchange_strong(running, reinterpret_cast<std::uintptr_t>(waiter),
-                                                     std::memory_order_acq_rel, std::memory_order_acquire))
-            return;
-          auto* const on = static_cast<M*>(waiter->ctx.on);
-          on->sched.ready(on, waiter);
+          auto mine = reinterpret_cast<std::uintptr_t>(j.waiter);
+          // Release: the waiter is parked. Once it is in the word, it may run, and its frame be gone.
+          if (j.joined->join.compare_exchange_strong(running, mine, std::memory_order_acq_rel,
+                                                     std::memory_order_acquire)) {
+            // A stop that came before the word was set withdrew nothing. Settle it here: the word decides.
+            if (!j.may_stop) return;
+            light_barrier();
+            if (j.waiter->stop.load(std::memory_order_relaxed) == stop_level::none) return;
+            if (!j.joined->join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel))
+              return;
+          }
+          on->sched.ready(on, j.waiter);
         },
         &w);
   }
@@ -193,16 +201,21 @@ bool scheduler::sleep_until(std::int64_t when) LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (begin_wait(g, w)) {
     // Held through the switch: nobody readies the G before it has left its stack.
     heap.lock().lock();
-    try {
-      heap.add_locked(g.nap);
-    } catch (...) {
+    if (g.stop.load(std::memory_order_relaxed) != stop_level::none) {
+      // A stop looked for the timer, under this lock, before it was there.
       heap.lock().unlock();
-      end_wait(g);
-      leave(m);
-      throw;
+    } else {
+      try {
+        heap.add_locked(g.nap);
+      } catch (...) {
+        heap.lock().unlock();
+        end_wait(g);
+        leave(m);
+        throw;
+      }
+      note_timer(when);
+      m = park(m, wait_reason::sleep, unlock_timers, &heap);
     }
-    note_timer(when);
-    m = park(m, wait_reason::sleep, unlock_timers, &heap);
   }
   end_wait(g);
   leave(m);

@@ -5,9 +5,9 @@
 #include <new>
 
 #include <leat/base/check.hpp>
-#include <leat/base/log.hpp>
 #include <leat/sched/local.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/spawn.hpp>
 #include <leat/sched/stop.hpp>
 
 namespace leat::sched {
@@ -177,9 +177,9 @@ G* scheduler::end_g(M& m, G& g) noexcept {
     publish_end(m, g);
     return next;
   }
-  if (next) m.picked = next;
-  if (next && !next->wants_own_thread && (next->ctx.stack || give_stack(m, *next))) {
-    m.picked = nullptr;
+  if (next && next->wants_own_thread) {
+    m.picked = next;
+  } else if (next && (next->ctx.stack || give_stack(m, *next))) {
     m.cur.store(next, std::memory_order_relaxed);
     next->status.store(g_status::running, std::memory_order_relaxed);
     bump(p->count.switches);
@@ -204,12 +204,15 @@ void scheduler::g_main(fiber::thread& t, void*) {
   }
 }
 
-void scheduler::fail_to_start(M& m, G& g, const fiber::stack_error& error) noexcept {
-  g.failure = std::make_exception_ptr(fiber::out_of_stacks(error));
-  if (g.join.load(std::memory_order_relaxed) == join_detached)
-    log_error("sched", "G {} '{}' could not start: {}", g.id, g.name, error.text());
-  // Its closure never ran: drop frees it like a result.
-  if (g.drop && g.join.load(std::memory_order_relaxed) == join_detached) g.drop(g);
+// A runnable G for which there is no stack or no thread ends with an exception, as if it had thrown it.
+void scheduler::fail_to_start(M& m, G& g, std::exception_ptr why) noexcept {
+  if (g.stop_with) leave_stop_source(g);
+  if (g.join.load(std::memory_order_relaxed) == join_detached) {
+    report_escaped(g, why);
+    if (g.drop) g.drop(g);  // the closure, which never ran
+  } else {
+    g.failure = std::move(why);
+  }
   publish_end(m, g);
 }
 

@@ -20,6 +20,14 @@
 namespace leat::sched {
 
 void scheduler::push_idle_p_locked(P& p) noexcept {
+  busy_ps_.fetch_sub(1, std::memory_order_seq_cst);
+  // Asked to retire meanwhile. With Gs in its ring it must be found by an M first, which empties it.
+  if (p.retire.load(std::memory_order_relaxed) && p.ring.empty() &&
+      !p.run_next.load(std::memory_order_relaxed)) {
+    p.status.store(p_status::stopped, std::memory_order_relaxed);
+    return;
+  }
+  p.status.store(p_status::idle, std::memory_order_relaxed);
   p.idle_link = idle_p_list_;
   idle_p_list_ = &p;
   idle_ps_.fetch_add(1, std::memory_order_seq_cst);
@@ -32,6 +40,7 @@ P* scheduler::pop_idle_p_locked(P* preferred) noexcept {
     *at = p->idle_link;
     p->idle_link = nullptr;
     idle_ps_.fetch_sub(1, std::memory_order_seq_cst);
+    busy_ps_.fetch_add(1, std::memory_order_seq_cst);
     return p;
   }
   return nullptr;
@@ -42,7 +51,8 @@ void scheduler::acquire_p(M& m, P& p) noexcept {
   p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m.p.store(&p, std::memory_order_relaxed);
   p.m.store(&m, std::memory_order_release);  // pairs with sysmon and steal_run_next
-  if (sysmon_deep_.load(std::memory_order_relaxed)) [[unlikely]]
+  // After busy_ps_ + 1 (pop_idle_p_locked); sysmon writes the flag and then reads busy_ps_.
+  if (sysmon_deep_.load(std::memory_order_seq_cst)) [[unlikely]]
     sysmon_event_.signal();
 }
 
@@ -50,7 +60,6 @@ void scheduler::release_p(M& m) noexcept {
   P& p = *m.p.load(std::memory_order_relaxed);
   p.m.store(nullptr, std::memory_order_relaxed);
   m.p.store(nullptr, std::memory_order_relaxed);
-  p.status.store(p_status::idle, std::memory_order_relaxed);
   lock_guard hold(lock_);
   push_idle_p_locked(p);
 }
@@ -63,15 +72,22 @@ void scheduler::wake_if_needed() noexcept {
 }
 
 void scheduler::wake_one() noexcept {
-  int none = 0;
-  if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
-  P* p = nullptr;
-  {
-    lock_guard hold(lock_);
-    p = pop_idle_p_locked();
+  for (;;) {
+    int none = 0;
+    if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+    P* p = nullptr;
+    {
+      lock_guard hold(lock_);
+      p = pop_idle_p_locked();
+    }
+    if (p && start_m(*p, true)) return;
+    // Nobody was woken: all Ps are at work, or there is no thread to be had. A submitter that saw our 1 in
+    // searching_ relied on us in vain, and a P may have become idle since: look again on its behalf.
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+    if (p) return;  // no thread: whoever sleeps next looks at all queues
+    full_barrier();
+    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr)) return;
   }
-  // No idle P any more: all are at work and will look for more themselves.
-  if (!p || !start_m(*p, true)) searching_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 // Finds or makes an M for the P, which is on no list. False: there is none to be had, the P is idle again.
@@ -97,7 +113,6 @@ bool scheduler::start_m(P& p, bool searching) noexcept {
   if (!m) {
     if (new_thread(&p, searching, nullptr)) return true;
     lock_guard hold(lock_);
-    p.status.store(p_status::idle, std::memory_order_relaxed);
     push_idle_p_locked(p);
     return false;
   }
@@ -119,7 +134,6 @@ void scheduler::hand_off_p(P& p) noexcept {
   }
   {
     lock_guard hold(lock_);
-    p.status.store(p_status::idle, std::memory_order_relaxed);
     push_idle_p_locked(p);
   }
   // Steps d and e on behalf of the P; and somebody must watch its timers.

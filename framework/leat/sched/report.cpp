@@ -156,10 +156,10 @@ void scheduler::dump(int fd) const noexcept {
 // By the M that is about to sleep as the last one, with no timer set.
 void scheduler::look_for_deadlock() noexcept {
   const auto stuck = [this] {
-    return idle_ps_.load(std::memory_order_seq_cst) >= static_cast<int>(procs()) &&
-           without_p_.load(std::memory_order_seq_cst) == 0 && foreign_.load(std::memory_order_seq_cst) == 0 &&
-           poller_->pending() == 0 && global_size_.load(std::memory_order_seq_cst) == 0 &&
-           earliest_timer() == timer_heap::no_timer && !done_.load(std::memory_order_seq_cst) && live() > 0;
+    return busy_ps_.load(std::memory_order_seq_cst) == 0 && without_p_.load(std::memory_order_seq_cst) == 0 &&
+           foreign_.load(std::memory_order_seq_cst) == 0 && poller_->pending() == 0 &&
+           global_size_.load(std::memory_order_seq_cst) == 0 && earliest_timer() == timer_heap::no_timer &&
+           !done_.load(std::memory_order_seq_cst) && live() > 0;
   };
   if (!stuck()) return;
   fixed_text<256> t;

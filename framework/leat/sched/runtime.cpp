@@ -47,6 +47,7 @@ scheduler::scheduler(const runtime_options& options, poller* events)
     p->stacks.bind(*default_stacks_);
     p->shared.store(n > 1, std::memory_order_relaxed);
     ps_[i].store(p, std::memory_order_release);
+    busy_ps_.fetch_add(1, std::memory_order_relaxed);
     push_idle_p_locked(*p);
   }
   all_ps_.store(n, std::memory_order_release);

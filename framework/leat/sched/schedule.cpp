@@ -128,12 +128,12 @@ G* scheduler::next_local(M& m, P& p) noexcept {
     if (!g) return nullptr;
     p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  if (g->wants_own_thread || !g->ctx.stack) [[unlikely]] {
-    if (g->wants_own_thread || !give_stack(m, *g)) {
-      m.picked = g;
-      return nullptr;
-    }
+  if (g->wants_own_thread) [[unlikely]] {
+    m.picked = g;
+    return nullptr;
   }
+  if (!g->ctx.stack && !give_stack(m, *g)) [[unlikely]]
+    return nullptr;  // it has ended already
   return g;
 }
 
@@ -213,15 +213,15 @@ bool scheduler::try_spin(M& m) noexcept {
   return true;
 }
 
-void scheduler::stop_searching(M& m) noexcept {
+// True: this was the last one that searched.
+bool scheduler::stop_searching(M& m) noexcept {
   if (m.spinning) {
     m.spinning = false;
     spinning_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (m.searching) {
-    m.searching = false;
-    searching_.fetch_sub(1, std::memory_order_seq_cst);
-  }
+  if (!m.searching) return false;
+  m.searching = false;
+  return searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
 }
 
 // Somebody other than `except`'s owner could use another M: queued Gs, or timers to be watched.
@@ -236,9 +236,7 @@ bool scheduler::work_visible(const P* except) const noexcept {
 
 G* scheduler::found_work(M& m, G* g) noexcept {
   if (m.searching) [[unlikely]] {
-    const bool last = searching_.load(std::memory_order_relaxed) == 1;
-    stop_searching(m);
-    if (last) {
+    if (stop_searching(m)) {
       full_barrier();
       if (work_visible(m.p.load(std::memory_order_relaxed))) wake_one();
     }
@@ -316,10 +314,7 @@ G* scheduler::find_runnable(M& m) noexcept {
       p.attention.store(false, std::memory_order_relaxed);
       // Release pairs with steal: pop_alone is over before the first thief comes.
       if (all_ps_.load(std::memory_order_relaxed) > 1) p.shared.store(true, std::memory_order_release);
-      if (p.retire.load(std::memory_order_acquire) && retire_p(m, p)) {
-        stop_searching(m);
-        return nullptr;
-      }
+      if (p.retire.load(std::memory_order_acquire) && retire_p(m, p)) return nullptr;
     }
     if (done_.load(std::memory_order_acquire)) {
       stop_searching(m);
@@ -353,7 +348,6 @@ G* scheduler::find_runnable(M& m) noexcept {
     {
       lock_guard hold(lock_);
       if (global_.empty() && !p.attention.load(std::memory_order_relaxed)) {
-        p.status.store(p_status::idle, std::memory_order_relaxed);
         p.m.store(nullptr, std::memory_order_relaxed);
         m.p.store(nullptr, std::memory_order_relaxed);
         push_idle_p_locked(p);
@@ -442,8 +436,12 @@ M* scheduler::requeue(M* m, g_status as) noexcept {
   if (P* p = m->p.load(std::memory_order_relaxed)) p->events.add(event_kind::yielded, g.id, 1);
   const auto publish = [](void* arg) noexcept {
     auto* const me = static_cast<G*>(arg);
-    me->status.store(g_status::runnable, std::memory_order_relaxed);
-    static_cast<M*>(me->ctx.on)->sched.push_global(me);
+    auto& on = *static_cast<M*>(me->ctx.on);
+    const bool lost_p =
+        me->status.exchange(g_status::runnable, std::memory_order_relaxed) == g_status::preempted &&
+        !on.p.load(std::memory_order_relaxed);
+    on.sched.push_global(me);
+    if (lost_p) on.sched.without_p_.fetch_sub(1, std::memory_order_seq_cst);
   };
   // Through g0: it looks at the global queue, which a straight switch would not.
   m->cur.store(nullptr, std::memory_order_relaxed);

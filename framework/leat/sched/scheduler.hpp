@@ -141,7 +141,7 @@ class scheduler {
   void hand_off(M& m, P& p, G* g) noexcept;
   void push_global(G* g) noexcept;
   bool try_spin(M& m) noexcept;
-  void stop_searching(M& m) noexcept;
+  bool stop_searching(M& m) noexcept;
   bool work_visible(const P* except) const noexcept;
   std::int64_t earliest_timer() const noexcept;
   M* requeue(M* m, g_status as) noexcept;
@@ -164,6 +164,7 @@ class scheduler {
   // threads.cpp: the life of an M
   M* new_thread(P* p, bool searching, G* locked) noexcept;
   static void* thread_main(void* arg);
+  void thread_ended(M& m) noexcept;
   void g0_loop(M& m) noexcept;
   void run_g(M& m, G* g) noexcept;
   bool give_stack(M& m, G& g) noexcept;
@@ -178,7 +179,7 @@ class scheduler {
   using g_stack = stack_list<G, &G::link>;
   void refill_gs(g_stack& into) noexcept;
   void spill_gs(g_stack& from) noexcept;
-  void fail_to_start(M& m, G& g, const fiber::stack_error& error) noexcept;
+  static void fail_to_start(M& m, G& g, std::exception_ptr why) noexcept;
   static void publish_end(M& m, G& g) noexcept;
   static void after_finish(void* arg) noexcept;
   G* end_g(M& m, G& g) noexcept;
@@ -215,6 +216,7 @@ class scheduler {
   unsigned spin_limit() const noexcept;
 
   alignas(64) std::atomic<int> idle_ps_{0};
+  std::atomic<int> busy_ps_{0};  // neither idle nor stopped: held, or on the way from one M to another
   std::atomic<int> searching_{0};
   std::atomic<int> spinning_{0};
   std::atomic<int> most_spinning_{0};
@@ -226,7 +228,10 @@ class scheduler {
   M* idle_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   unsigned idle_ms_ LEAT_GUARDED_BY(lock_) = 0;
   M* poller_m_ LEAT_GUARDED_BY(lock_) = nullptr;
-  std::vector<std::unique_ptr<M>> ms_ LEAT_GUARDED_BY(lock_);
+  std::vector<std::unique_ptr<M>> ms_
+      LEAT_GUARDED_BY(lock_);  // Ms are used again, never freed: askers hold stale pointers
+  M* ended_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
+  unsigned live_ms_ LEAT_GUARDED_BY(lock_) = 0;
   bool thread_limit_told_ LEAT_GUARDED_BY(lock_) = false;
 
   std::atomic<std::int64_t> poll_until_{0};  // while an M blocks in the poller: until when; else 0

@@ -125,11 +125,12 @@ template <class T>
 class [[nodiscard]] task {
  public:
   task() = default;
-  task(task&& other) noexcept : g_(std::exchange(other.g_, nullptr)) {}
+  task(task&& other) noexcept : g_(std::exchange(other.g_, nullptr)), result_(other.result_) {}
   task& operator=(task&& other) noexcept {
     if (this != &other) {
       release(true);
       g_ = std::exchange(other.g_, nullptr);
+      result_ = other.result_;
     }
     return *this;
   }
@@ -164,8 +165,12 @@ class [[nodiscard]] task {
   requires std::invocable < std::decay_t<F>
   & > friend auto spawn(const spawn_options& options, F&& f) -> task<std::invoke_result_t<std::decay_t<F>&>>;
 
-  // How to find the result depends on the function's type: it is asked of the G by way of `body`.
-  using result_fn = std::optional<T>* (*)(sched::G&);
+  // Where the result is depends on the function's type, which the task does not know.
+  struct nothing {};
+  template <class R>
+  struct result_finder {
+    using type = std::optional<R>* (*)(sched::G&);
+  };
 
   explicit task(sched::G& g) : g_(&g) {}
 
@@ -179,7 +184,8 @@ class [[nodiscard]] task {
   }
 
   sched::G* g_ = nullptr;
-  std::conditional_t<std::is_void_v<T>, char, std::optional<T>* (*)(sched::G&)> result_{};
+  typename std::conditional_t<std::is_void_v<T>, std::type_identity<nothing>, result_finder<T>>::type
+      result_{};
 };
 
 // Starts f() and gives a handle to join it and to fetch its result or exception.

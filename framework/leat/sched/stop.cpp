@@ -12,6 +12,8 @@ namespace leat {
 namespace sched {
 
 void scheduler::stop(M* m, G* g, stop_level level) noexcept {
+  // Between withdraw and ready the G is in no queue and no heap: that must not look like a deadlock.
+  if (!m) without_p_.fetch_add(1, std::memory_order_seq_cst);
   if (g->stop.load(std::memory_order_relaxed) < level) g->stop.store(level, std::memory_order_relaxed);  // a
   while (g->interrupting.exchange(1, std::memory_order_acquire) != 0) cpu_pause();                       // b
   heavy_barrier();                                                                                       // c
@@ -19,6 +21,7 @@ void scheduler::stop(M* m, G* g, stop_level level) noexcept {
   const bool won = w && w->withdraw(*w);
   g->interrupting.store(0, std::memory_order_release);  // e
   if (won) ready(m, g);                                 // f
+  if (!m) without_p_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 bool stop_state::add(G& g) noexcept {

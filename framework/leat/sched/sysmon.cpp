@@ -28,16 +28,14 @@ void sysmon::run() noexcept {
   next_trim_ = now + trim_every;
   next_trace_ = now + s_.options_.trace.count();
   while (!s_.done_.load(std::memory_order_acquire)) {
-    const int idle = s_.idle_ps_.load(std::memory_order_seq_cst);
-    const bool all_idle = idle >= static_cast<int>(s_.procs());
+    const bool all_idle = s_.busy_ps_.load(std::memory_order_seq_cst) == 0;
     if (!all_idle) idle_since = 0;
     if (all_idle && idle_since == 0) idle_since = now;
     if (all_idle && now - idle_since > second && s_.options_.trace.count() == 0) {
-      // Deep sleep. acquire_p reads the flag after it has taken a P: one of us sees the other.
+      // Deep sleep. A P is counted as busy before acquire_p reads the flag: one of us sees the other.
       s_.sysmon_deep_.store(true, std::memory_order_seq_cst);
       full_barrier();
-      if (s_.idle_ps_.load(std::memory_order_seq_cst) >= static_cast<int>(s_.procs()) &&
-          !s_.done_.load(std::memory_order_acquire))
+      if (s_.busy_ps_.load(std::memory_order_seq_cst) == 0 && !s_.done_.load(std::memory_order_acquire))
         (void)s_.sysmon_event_.wait(next_trim_);
       s_.sysmon_deep_.store(false, std::memory_order_relaxed);
       nap = shortest_nap;

@@ -13,26 +13,43 @@
 #include <leat/base/log.hpp>
 #include <leat/fiber/overflow.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/spawn.hpp>
 
 namespace leat::sched {
 
+namespace {
+
+// The runtime was left without the G on this thread; what it refers to may be gone. It never runs again.
+[[noreturn]] void wait_for_the_end() noexcept {
+  for (;;) ::pause();
+}
+
+}  // namespace
+
 // Starts a thread for the P, or for the locked G with the P. Null: at the limit, or the system refused.
 M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
+  // Made first: under the spinlock nothing is allocated. The list has room for max_threads.
+  auto fresh = std::unique_ptr<M>(new (std::nothrow) M(*this));
+  if (!fresh) return nullptr;
   M* m = nullptr;
-  bool tell = false;
-  unsigned number = 0;
+  bool ended = false, tell = false;
   {
-    // Room first: under the spinlock nothing is allocated.
-    auto made = std::unique_ptr<M>(new (std::nothrow) M(*this));
-    if (!made) return nullptr;
     lock_guard hold(lock_);
-    number = static_cast<unsigned>(ms_.size());
-    if (number >= options_.max_threads || done_.load(std::memory_order_relaxed)) {
-      tell = !thread_limit_told_ && !done_.load(std::memory_order_relaxed);
+    if (done_.load(std::memory_order_relaxed)) return nullptr;
+    if (live_ms_ >= options_.max_threads) {
+      tell = !thread_limit_told_;
       thread_limit_told_ = true;
     } else {
-      m = made.get();
-      ms_.push_back(std::move(made));  // has room for max_threads
+      ++live_ms_;
+      if ((m = ended_m_list_)) {
+        ended = true;
+        ended_m_list_ = m->idle_link;
+      } else {
+        m = fresh.get();
+        m->id = static_cast<unsigned>(ms_.size());
+        m->exited.store(true, std::memory_order_relaxed);
+        ms_.push_back(std::move(fresh));
+      }
     }
   }
   if (tell)
@@ -41,20 +58,35 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
                 "find out what blocks (SIGQUIT shows all Gs)",
                 options_.max_threads);
   if (!m) return nullptr;
-  m->id = number;
+  if (ended && m->handle != pthread_t{}) (void)::pthread_join(m->handle, nullptr);
+  m->idle_link = nullptr;
+  m->picked = nullptr;
   m->next_p = p;
   m->next_searching = searching;
   m->locked_g = locked;
   if (locked) locked->locked_m = m;
-  m->random = number * 2654435761u + 1;
-  m->loot.resize(options_.run_queue);
-  const int e = ::pthread_create(&m->handle, nullptr, thread_main, m);
+  m->random = m->id * 2654435761u + 1;
+  try {
+    m->loot.resize(options_.run_queue);
+  } catch (const std::bad_alloc&) {
+    m->loot.clear();
+  }
+  m->exited.store(false, std::memory_order_release);
+  const int e = m->loot.empty() ? ENOMEM : ::pthread_create(&m->handle, nullptr, thread_main, m);
   if (e == 0) return m;
-  // It stays in the list, marked as ended; nothing else refers to it.
-  m->exited.store(true, std::memory_order_relaxed);
+  if (locked) locked->locked_m = nullptr;
   m->handle = pthread_t{};
+  thread_ended(*m);
   log_error("sched", "no new thread for a P: {}", std::strerror(e));
   return nullptr;
+}
+
+void scheduler::thread_ended(M& m) noexcept {
+  m.exited.store(true, std::memory_order_release);
+  lock_guard hold(lock_);
+  m.idle_link = ended_m_list_;
+  ended_m_list_ = &m;
+  --live_ms_;
 }
 
 void* scheduler::thread_main(void* arg) {
@@ -83,7 +115,7 @@ void* scheduler::thread_main(void* arg) {
   s.acquire_p(m, *p);
   s.g0_loop(m);
   fiber::thread_slot<current_m_tag, M*>::store(nullptr);
-  m.exited.store(true, std::memory_order_release);
+  s.thread_ended(m);
   return nullptr;
 }
 
@@ -139,7 +171,7 @@ bool scheduler::give_stack(M& m, G& g) noexcept {
   fiber::stack* s = g.stack_size == 0 ? p.stacks.acquire(error)
                                       : fiber::stack_pool::process_wide().acquire(g.stack_size, error);
   if (!s) {
-    fail_to_start(m, g, error);
+    fail_to_start(m, g, std::make_exception_ptr(fiber::out_of_stacks(error)));
     return false;
   }
   if (options_.stack_census) fiber::census::begin(*s);
@@ -183,9 +215,10 @@ void scheduler::run_call(M& m) noexcept {
   call.fn(call.arg);
   if (!m.gate.enter() && m.gate.enter_slow() == retake_gate::entry::lost) p = nullptr;
   m.in_call = false;
-  without_p_.fetch_sub(1, std::memory_order_relaxed);
+  if (done_.load(std::memory_order_acquire)) wait_for_the_end();
   if (m.p.load(std::memory_order_relaxed)) {
     p->status.store(p_status::running, std::memory_order_relaxed);
+    without_p_.fetch_sub(1, std::memory_order_seq_cst);
   } else {
     // Scenario 11: the old P, else any idle one, else the G queues and the M sleeps.
     P* q = nullptr;
@@ -198,9 +231,11 @@ void scheduler::run_call(M& m) noexcept {
       m.cur.store(nullptr, std::memory_order_relaxed);
       g->status.store(g_status::runnable, std::memory_order_relaxed);
       push_global(g);
+      without_p_.fetch_sub(1, std::memory_order_seq_cst);
       return;
     }
     acquire_p(m, *q);
+    without_p_.fetch_sub(1, std::memory_order_seq_cst);
   }
   g->status.store(g_status::running, std::memory_order_relaxed);
   fiber::switch_to(m, m.self, g->ctx);
@@ -208,12 +243,8 @@ void scheduler::run_call(M& m) noexcept {
 
 // A G comes back into the runtime and its P is gone (scenario 11 for the undeclared call).
 M* scheduler::rejoin(M* m) noexcept {
-  without_p_.fetch_sub(1, std::memory_order_relaxed);
   m->yield_asked.store(false, std::memory_order_relaxed);
-  if (done_.load(std::memory_order_acquire)) {
-    // The runtime was left without this G; what it refers to may be gone. It never runs again.
-    for (;;) ::pause();
-  }
+  if (done_.load(std::memory_order_acquire)) wait_for_the_end();
   P* q = nullptr;
   {
     lock_guard hold(lock_);
@@ -222,9 +253,10 @@ M* scheduler::rejoin(M* m) noexcept {
   }
   if (q) {
     acquire_p(*m, *q);
+    without_p_.fetch_sub(1, std::memory_order_seq_cst);
     return m;
   }
-  return requeue(m, g_status::preempted);
+  return requeue(m, g_status::preempted);  // takes itself out of without_p_ when it is queued
 }
 
 // --- A thread of its own ----------------------------------------------------------------------------
@@ -267,11 +299,9 @@ void scheduler::start_locked(M& m, G* g) noexcept {
   if (own) return;
   // No thread for it: it ends as a failed G would, and the P stays here.
   acquire_p(m, p);
-  g->failure =
-      std::make_exception_ptr(std::runtime_error("no thread of its own for '" + std::string(g->name) +
-                                                 "': max_threads reached, or the system refused one"));
-  g->wants_own_thread = false;
-  publish_end(m, *g);
+  fail_to_start(m, *g,
+                std::make_exception_ptr(
+                    spawn_error("no thread of its own: max_threads is reached, or the system refused one")));
 }
 
 // The M of a locked G, without a P: waits until the G is picked somewhere and a P comes along.
@@ -307,6 +337,7 @@ bool scheduler::retire_p(M& m, P& p) noexcept {
   }
   p.stacks.clear();
   spill_gs(p.free_gs);
+  (void)stop_searching(m);  // or it would suppress the wake below, and sleep itself
   bool retired = false;
   {
     lock_guard hold(lock_);
@@ -317,6 +348,7 @@ bool scheduler::retire_p(M& m, P& p) noexcept {
       m.p.store(nullptr, std::memory_order_relaxed);
       p.m.store(nullptr, std::memory_order_relaxed);
       p.status.store(p_status::stopped, std::memory_order_relaxed);
+      busy_ps_.fetch_sub(1, std::memory_order_seq_cst);
     }
   }
   wake_if_needed();
@@ -335,11 +367,11 @@ void scheduler::set_procs(unsigned n) {
   each_p(notice);
   for (unsigned i = n; i < was; ++i) {
     P& p = *ps_[i].load(std::memory_order_acquire);
+    lock_guard hold(lock_);
     p.retire.store(true, std::memory_order_release);
     p.attention.store(true, std::memory_order_relaxed);
-    lock_guard hold(lock_);
-    // An idle one is empty: it stops here. A running one stops in its next round, or sysmon's retake.
-    if (pop_idle_p_locked(&p)) p.status.store(p_status::stopped, std::memory_order_relaxed);
+    // An idle one stops here. A running one stops in its next round, or sysmon's retake.
+    if (pop_idle_p_locked(&p)) push_idle_p_locked(p);
   }
   for (unsigned i = was; i < n; ++i) {
     P* p = ps_[i].load(std::memory_order_acquire);
@@ -350,6 +382,7 @@ void scheduler::set_procs(unsigned n) {
       ps_[i].store(p, std::memory_order_release);
       all_ps_.store(i + 1, std::memory_order_release);
       lock_guard hold(lock_);
+      busy_ps_.fetch_add(1, std::memory_order_seq_cst);
       push_idle_p_locked(*p);
       continue;
     }
@@ -357,7 +390,7 @@ void scheduler::set_procs(unsigned n) {
     p->retire.store(false, std::memory_order_release);
     // Still running when it was to stop: it just goes on.
     if (p->status.load(std::memory_order_acquire) == p_status::stopped) {
-      p->status.store(p_status::idle, std::memory_order_relaxed);
+      busy_ps_.fetch_add(1, std::memory_order_seq_cst);
       push_idle_p_locked(*p);
     }
   }
