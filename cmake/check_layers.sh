@@ -21,7 +21,13 @@ mapfile -t files < <(find "${folders[@]}" -type f \
 ((${#files[@]})) || { echo "check_layers: no source file in $PWD" >&2; exit 2; }
 
 awk -v table="$table" '
-  function within(path, folder) { return index(path "/", folder "/") == 1 }
+  function within(path, folder) {
+    if (folder ~ /\/\*$/) {
+      folder = substr(folder, 1, length(folder) - 1)
+      return index(path, folder) == 1 && !index(substr(path, length(folder) + 1), "/")
+    }
+    return index(path "/", folder "/") == 1
+  }
 
   # "framework/leat/fiber" + "../base/list.hpp" -> "framework/leat/base/list.hpp"
   function join(folder, relative,    parts, n, i, out, k, kept) {
@@ -88,8 +94,12 @@ awk -v table="$table" '
     sub(/[>"].*/, "", name)
 
     if (name ~ /^leat\//) {
-      split(name, part, "/")
-      if (!(part[2] in folder_of)) fail("<" name ">: `" part[2] "` is no layer in " table)
+      if (split(name, part, "/") == 2) {
+        target = layer_of("framework/" name)
+        if (target == "") fail("<" name ">: it is in no layer of " table)
+        else check_layer(target)
+      }
+      else if (!(part[2] in folder_of)) fail("<" name ">: `" part[2] "` is no layer in " table)
       else check_layer(part[2])
       next
     }

@@ -65,7 +65,7 @@ done
 rm -rf "$system/var/lib/apt/lists"
 mkdir -p "$system/var/lib/apt/lists/partial"
 
-for folder in proc dev; do
+for folder in proc dev dev/pts; do
   mount --bind "/$folder" "$system/$folder"
   mounted+=("$system/$folder")
 done

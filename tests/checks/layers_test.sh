@@ -33,6 +33,7 @@ violation framework/leat/base/a.hpp '"leat/sched/g.hpp"' '`base` must not includ
 violation framework/leat/base/a.hpp '"../sched/g.hpp"' '`base` must not include `sched`'
 violation framework/leat/base/a.hpp '"../../../tests/support/x.hpp"' '`base` must not include `tests`'
 violation tests/base/a.cpp '<leat/nothing/a.hpp>' '`nothing` is no layer'
+violation framework/leat/sched/a.cpp '<leat/leat.hpp>' '`sched` must not include `umbrella`'
 violation framework/leat/sched/a.cpp '<boost/context/detail/fcontext.hpp>' 'may be included in framework/leat/fiber'
 violation tests/fiber/a.cpp '<boost/context/fiber.hpp>' 'may be included in framework/leat/fiber'
 violation framework/leat/fiber/a.cpp '<boost/asio.hpp>' 'may be included in framework/leat/net'
@@ -53,6 +54,8 @@ allowed examples/net/a.cpp '<asio.hpp>'
 allowed tests/net/a.cpp '<boost/asio.hpp>'
 allowed config/leat/config/a.cpp '<toml++/toml.h>'
 allowed services/leat/services/a.cpp '<leat/stock/ticker.hpp>'
+allowed framework/leat/leat.hpp '<leat/csp/channel.hpp>'
+allowed examples/first/a.cpp '<leat/leat.hpp>'
 allowed framework/leat/base/a.cpp '<vector>  // not <leat/sched/g.hpp>'
 
 fresh

@@ -154,9 +154,11 @@ peek(std::uintptr_t at) noexcept {
 }  // namespace
 
 std::size_t frames(const context& c, void** out, std::size_t most) noexcept {
-  if (!c.sp || !c.stack || !saved_pc || most == 0) return 0;
-  const auto low = reinterpret_cast<std::uintptr_t>(c.stack->low());
-  const auto high = low + c.stack->size();
+  // Read once: a report may look at a fiber that ends meanwhile.
+  const fiber::stack* const stack = *const_cast<fiber::stack* const volatile*>(&c.stack);
+  if (!c.sp || !stack || !saved_pc || most == 0) return 0;
+  const auto low = reinterpret_cast<std::uintptr_t>(stack->low());
+  const auto high = low + stack->size();
   const auto sp = reinterpret_cast<std::uintptr_t>(c.sp);
   if (sp < low || sp + saved_pc + sizeof(void*) > high) return 0;
   std::size_t n = 0;

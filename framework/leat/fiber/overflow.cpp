@@ -23,6 +23,8 @@ std::atomic<const stack_region*> regions[max_regions];
 
 struct sigaction earlier_segv;
 struct sigaction earlier_bus;
+// Set when a one-shot handler (SA_RESETHAND) has had its turn.
+std::atomic<bool> segv_spent, bus_spent;
 
 void report(const stack& s, const void* fault) noexcept {
   const char* name = s.label();
@@ -38,9 +40,11 @@ void report(const stack& s, const void* fault) noexcept {
 
 void pass_on(int sig, siginfo_t* info, void* context) noexcept {
   const struct sigaction& earlier = sig == SIGSEGV ? earlier_segv : earlier_bus;
-  if (earlier.sa_flags & SA_SIGINFO) {
+  std::atomic<bool>& spent = sig == SIGSEGV ? segv_spent : bus_spent;
+  const bool callable = !((earlier.sa_flags & static_cast<int>(SA_RESETHAND)) && spent.exchange(true));
+  if (callable && (earlier.sa_flags & SA_SIGINFO)) {
     earlier.sa_sigaction(sig, info, context);
-  } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
+  } else if (callable && earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
     earlier.sa_handler(sig);
   } else {
     // Returning runs the faulting instruction again, now with the default action. A fault that was

@@ -21,15 +21,24 @@ namespace leat {
 namespace sched {
 namespace {
 
-// The calling G's M inside the runtime, or null on any other thread. Leaves at the end of its scope.
+// The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
+// being. Leaves at the end of its scope.
 class entered {
  public:
   entered() noexcept {
     M* const here = current_m();
-    if (here && !here->in_call && here->cur.load(std::memory_order_relaxed)) m = scheduler::enter(here);
+    if (here && !here->in_call && here->cur.load(std::memory_order_relaxed)) {
+      m = scheduler::enter(here);
+    } else {
+      scheduler::plain_thread_enters();
+    }
   }
   ~entered() {
-    if (m) scheduler::leave(m);
+    if (m) {
+      scheduler::leave(m);
+    } else {
+      scheduler::plain_thread_leaves();
+    }
   }
   entered(const entered&) = delete;
   entered& operator=(const entered&) = delete;
@@ -53,21 +62,22 @@ scheduler& running_scheduler() {
 // --- spawn ------------------------------------------------------------------------------------------
 
 G& make_g(const spawn_options& o) {
-  scheduler& s = running_scheduler();
   if (o.stack != 0 && (o.stack < fiber::min_stack_size || o.stack > fiber::max_stack_size))
     throw fiber::out_of_stacks({fiber::stack_errc::bad_size, o.stack, fiber::max_stack_size, 0});
   entered in;
+  scheduler& s = running_scheduler();
   G* const g = s.new_g(in.m);
   if (!g) throw spawn_error("no memory for another G (" + std::to_string(s.live()) + " are alive)");
   if (!o.name.empty()) g->set_name(o.name.data(), o.name.size());
   g->stack_size = static_cast<std::uint32_t>(o.stack);
   if (o.thread) {
-    g->wants_own_thread = true;
+    g->extras |= g_own_thread;
     g->own = *o.thread;
   }
   if (o.stop) {
+    g->extras |= g_has_stop_source;
     g->stop_with = o.stop->state();
-    if (g->stop_with->add(*g)) g->stop.store(stop_level::asked, std::memory_order_relaxed);
+    g->stop_with->add(*g);
   }
   return *g;
 }
@@ -78,22 +88,24 @@ void start_g(G& g) noexcept {
 }
 
 void free_g(G& g) noexcept {
+  // The user's exception is destroyed outside the runtime: its destructor may call us.
+  const std::exception_ptr failure = std::move(g.failure);
+  if (g.extras & g_has_stop_source) leave_stop_source(g);
   entered in;
-  if (g.stop_with) leave_stop_source(g);
   if (scheduler* s = scheduler::current()) s->recycle(in.m, &g);
 }
 
 void report_escaped(G& g, std::exception_ptr e) noexcept {
-  const char* what = "an exception that is no std::exception";
-  std::string text;
+  const auto report = [&g](const char* what) {
+    log_error("sched", "G {} '{}' ended with an exception that nobody waits for: {}", g.id, g.name, what);
+  };
   try {
-    std::rethrow_exception(e);
+    std::rethrow_exception(std::move(e));
   } catch (const std::exception& x) {
-    text = x.what();
-    what = text.c_str();
+    report(x.what());
   } catch (...) {
+    report("not a std::exception");
   }
-  log_error("sched", "G {} '{}' ended with an exception that nobody waits for: {}", g.id, g.name, what);
 }
 
 bool is_done(const G& g) noexcept { return g.join.load(std::memory_order_acquire) == join_done; }
@@ -123,7 +135,9 @@ void wait_as_thread(G& g) noexcept {
 
 }  // namespace
 
-join_result join_g(G& g, bool may_stop) {
+namespace {
+
+join_result wait_for_end(G& g, bool may_stop) {
   if (is_done(g)) return join_result::ended;
   M* const here = current_m();
   if (!here || here->in_call || !here->cur.load(std::memory_order_relaxed)) {
@@ -166,8 +180,18 @@ join_result join_g(G& g, bool may_stop) {
   if (may_stop) end_wait(me);
   scheduler::leave(m);
   if (is_done(g)) return join_result::ended;
-  throw_if_insisted(me);
+  if (may_stop) throw_if_insisted(me);
   return join_result::stopped;
+}
+
+}  // namespace
+
+join_result join_g(G& g, bool may_stop) {
+  if (may_stop) return wait_for_end(g, true);
+  // One that may not be stopped can still be woken by the tail of an earlier join that could.
+  while (wait_for_end(g, false) != join_result::ended) {
+  }
+  return join_result::ended;
 }
 
 // --- sleep ------------------------------------------------------------------------------------------
@@ -178,13 +202,40 @@ struct nap_wait : interruptible {
   timer* t;
 };
 
-void unlock_timers(void* arg) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  static_cast<timer_heap*>(arg)->lock().unlock();
+// On the far side: only now may the timer fire.
+void arm_nap(void* arg) noexcept {
+  G& g = *static_cast<G*>(arg);
+  auto& on = *static_cast<M*>(g.ctx.on);
+  on.sched.arm_timer(on, g);
 }
 
 }  // namespace
 
-bool scheduler::sleep_until(std::int64_t when) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+void scheduler::arm_timer(M& m, G& g) noexcept {
+  const std::int64_t when = g.nap.when;
+  timer_heap& heap = *g.nap.home;
+  bool armed = false;
+  {
+    lock_guard hold(heap.lock());
+    // A stop that looked for the timer under this lock before it was there withdrew nothing.
+    if (g.stop.load(std::memory_order_relaxed) == stop_level::none) {
+      try {
+        heap.add_locked(g.nap);
+        armed = true;
+      } catch (const std::bad_alloc&) {
+        g.nap.refused = true;
+      }
+    }
+  }
+  // Armed, the G may be running elsewhere by now.
+  if (armed) {
+    note_timer(when);
+  } else {
+    ready(&m, &g);
+  }
+}
+
+bool scheduler::sleep_until(std::int64_t when) {
   M* m = enter(current_m());
   G& g = *m->cur.load(std::memory_order_relaxed);
   nap_wait w;
@@ -194,31 +245,14 @@ bool scheduler::sleep_until(std::int64_t when) LEAT_NO_THREAD_SAFETY_ANALYSIS {
     lock_guard hold(t.home->lock());
     return t.home->remove_locked(t);
   };
-  timer_heap& heap = m->p.load(std::memory_order_relaxed)->timers;
   g.nap.when = when;
   g.nap.g = &g;
-  g.nap.home = &heap;
-  if (begin_wait(g, w)) {
-    // Held through the switch: nobody readies the G before it has left its stack.
-    heap.lock().lock();
-    if (g.stop.load(std::memory_order_relaxed) != stop_level::none) {
-      // A stop looked for the timer, under this lock, before it was there.
-      heap.lock().unlock();
-    } else {
-      try {
-        heap.add_locked(g.nap);
-      } catch (...) {
-        heap.lock().unlock();
-        end_wait(g);
-        leave(m);
-        throw;
-      }
-      note_timer(when);
-      m = park(m, wait_reason::sleep, unlock_timers, &heap);
-    }
-  }
+  g.nap.home = &m->p.load(std::memory_order_relaxed)->timers;
+  g.nap.refused = false;
+  if (begin_wait(g, w)) m = park(m, wait_reason::sleep, arm_nap, &g);
   end_wait(g);
   leave(m);
+  if (g.nap.refused) throw std::bad_alloc();
   throw_if_insisted(g);
   return g.stop.load(std::memory_order_relaxed) == stop_level::none;
 }
@@ -273,25 +307,30 @@ self_info self() noexcept {
 }
 
 runtime_stats stats() {
+  const sched::entered in;
   sched::scheduler* const s = sched::scheduler::current();
   return s ? s->stats() : runtime_stats{};
 }
 
 void set_procs(unsigned n) {
+  const sched::entered in;
   sched::scheduler* const s = sched::scheduler::current();
   if (!s) throw std::logic_error("set_procs: no leat::run is under way");
-  sched::entered in;
   s->set_procs(n);
 }
 
 void dump(int fd) noexcept {
+  const sched::entered in;
   if (sched::scheduler* const s = sched::scheduler::current()) s->dump(fd);
 }
 
-keep_alive::keep_alive() : runtime_(sched::scheduler::current()) {
+keep_alive::keep_alive() {
+  const sched::entered in;
+  runtime_ = sched::scheduler::current();
   if (runtime_) runtime_->expect_foreign(1);
 }
 keep_alive::~keep_alive() {
+  const sched::entered in;
   if (runtime_ && runtime_ == sched::scheduler::current()) runtime_->expect_foreign(-1);
 }
 

@@ -4,6 +4,7 @@
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cerrno>
 #include <cstdlib>
 
 #include <leat/base/check.hpp>
@@ -15,15 +16,21 @@ bool detail::membarrier_works = false;
 
 void prepare_barriers() noexcept {
   // LEAT_NO_MEMBARRIER lets tests run what kernels without it run.
-  static const bool works = !fiber::under_tsan && !std::getenv("LEAT_NO_MEMBARRIER") &&
-                            ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-  detail::membarrier_works = works;
+  // Written once: threads that an earlier runtime left behind still read it.
+  static const bool done = [] {
+    detail::membarrier_works =
+        !fiber::under_tsan && !std::getenv("LEAT_NO_MEMBARRIER") &&
+        ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    return true;
+  }();
+  (void)done;
 }
 
 void heavy_barrier() noexcept {
   if (!detail::membarrier_works) return full_barrier();
-  const long rc = ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-  LEAT_CHECK(rc == 0, "membarrier failed after it had worked");
+  // The kernel may be out of memory for a moment.
+  while (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+    LEAT_CHECK(errno == ENOMEM || errno == EINTR, "membarrier failed after it had worked", "errno", errno);
 }
 
 }  // namespace leat::sched

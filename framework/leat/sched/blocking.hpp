@@ -17,7 +17,7 @@ template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
   using result = std::invoke_result_t<F&>;
   struct call {
-    F* f;
+    std::remove_reference_t<F>* f;
     std::exception_ptr failure;
     std::conditional_t<std::is_void_v<result>, char, std::optional<result>> value{};
   } c{&f, nullptr};

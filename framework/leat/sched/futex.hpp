@@ -22,7 +22,12 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
     at.tv_sec = static_cast<time_t>(until / 1'000'000'000);
     at.tv_nsec = static_cast<long>(until % 1'000'000'000);
   }
-  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE, value,
+#if defined(SYS_futex_time64) && __SIZEOF_POINTER__ == 4
+  constexpr long call = sizeof(time_t) == 8 ? SYS_futex_time64 : SYS_futex;
+#else
+  constexpr long call = SYS_futex;
+#endif
+  ::syscall(call, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE, value,
             timed ? &at : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 

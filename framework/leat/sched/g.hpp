@@ -62,36 +62,53 @@ struct own_thread {
 // plain thread's thread_event* with the lowest bit set.
 enum join_word : std::uintptr_t { join_running = 0, join_done = 2, join_detached = 4 };
 
-struct alignas(64) G {
-  // First the fields of every switch.
-  fiber::context ctx;
-  G* link = nullptr;  // next in the queue that holds it
-  std::atomic<g_status> status{g_status::idle};
-  std::atomic<wait_reason> reason{wait_reason::none};
-  std::atomic<stop_level> stop{stop_level::none};
-  bool wants_own_thread = false;
-  std::uint32_t stack_size = 0;        // 0: the runtime's default
-  std::atomic<std::int64_t> since{0};  // coarse time of the last park or ready
-  std::atomic<interruptible*> waiting_on{nullptr};
-  std::atomic<std::uint32_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.cpp)
-  std::uint64_t id = 0;
+// What a G has beyond the ordinary; while none is set, its last lines are not touched.
+enum g_extra : std::uint8_t {
+  g_named = 1,
+  g_has_locals = 2,
+  g_has_stop_source = 4,
+  g_failed = 8,
+  g_own_thread = 16,
+};
 
+// Ordered by who touches what: a G that is spawned, runs once and ends lives in the first three lines.
+struct alignas(64) G {
+  static constexpr std::size_t closure_size = 64;
+
+  G* link = nullptr;           // next in the queue that holds it
   void (*body)(G&) = nullptr;  // runs the closure; must not throw
   void (*drop)(G&) = nullptr;  // destroys what body left for the joiner; may be null
   std::atomic<std::uintptr_t> join{join_running};
-  std::exception_ptr failure;  // written by body before join_done
+  std::uint64_t id = 0;
+  std::atomic<g_status> status{g_status::idle};
+  std::atomic<wait_reason> reason{wait_reason::none};
+  std::atomic<stop_level> stop{stop_level::none};
+  std::uint8_t extras = 0;             // g_extra; written by the spawner, then by the G itself
+  std::uint32_t stack_size = 0;        // 0: the runtime's default
+  std::atomic<std::int64_t> since{0};  // coarse time of the last park
+  std::atomic<interruptible*> waiting_on{nullptr};
+
+  alignas(64) std::byte closure[closure_size];
+
+  alignas(64) fiber::context ctx;
+
   timer nap;
-  M* locked_m = nullptr;
-  void* locals = nullptr;                 // leat::local (local.cpp)
-  std::shared_ptr<stop_state> stop_with;  // the stop_source it was spawned with
-  list_node stop_node;
+  std::atomic<std::uint32_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
   own_thread own;
-  char name[28] = {};
+  std::exception_ptr failure;  // g_failed; written by body before join_done
+  M* locked_m = nullptr;
+  void* locals = nullptr;                 // g_has_locals (local.cpp)
+  std::shared_ptr<stop_state> stop_with;  // g_has_stop_source
+  list_node stop_node;
+  char name[24] = {};  // g_named
 
-  static constexpr std::size_t closure_size = 64;
-  alignas(16) std::byte closure[closure_size];
-
+  bool wants_own_thread() const noexcept { return (extras & g_own_thread) != 0; }
+  const char* label() const noexcept { return extras & g_named ? name : nullptr; }
   void set_name(const char* text, std::size_t n) noexcept;
+  void fail(std::exception_ptr e) noexcept {
+    failure = std::move(e);
+    extras |= g_failed;
+  }
 };
 
 using g_queue = queue<G, &G::link>;

@@ -22,6 +22,7 @@ void G::set_name(const char* text, std::size_t n) noexcept {
   if (n >= sizeof name) n = sizeof name - 1;
   std::memcpy(name, text, n);
   name[n] = '\0';
+  extras |= g_named;
 }
 
 // Moves a batch from the central pool, making a chunk if that is empty.
@@ -93,14 +94,15 @@ G* scheduler::new_g(M* m) noexcept {
 void scheduler::recycle(M* m, G* g) noexcept {
   g->status.store(g_status::idle, std::memory_order_relaxed);
   g->stop.store(stop_level::none, std::memory_order_relaxed);
-  g->name[0] = '\0';
-  g->body = nullptr;
   g->drop = nullptr;
-  g->failure = nullptr;
-  g->locked_m = nullptr;
-  g->wants_own_thread = false;
   g->stack_size = 0;
-  g->own = {};
+  if (g->extras != 0) {
+    g->extras = 0;
+    g->name[0] = '\0';
+    g->failure = nullptr;
+    g->locked_m = nullptr;
+    g->own = {};
+  }
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) {
     lock_guard hold(pool_lock_);
@@ -120,10 +122,11 @@ void scheduler::recycle(M* m, G* g) noexcept {
 void scheduler::publish_end(M& m, G& g) noexcept {
   scheduler& s = m.sched;
   if (P* p = m.p.load(std::memory_order_relaxed)) {
-    bump(p->count.finished);
+    auto& n = p->count.finished;
+    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with live
     p->events.add(event_kind::finished, g.id);
   } else {
-    s.foreign_finished_.fetch_add(1, std::memory_order_relaxed);
+    s.foreign_finished_.fetch_add(1, std::memory_order_release);
   }
   g.status.store(g_status::dead, std::memory_order_relaxed);
   // Release: the result is written. Acquire: a waiter's G is parked.
@@ -142,7 +145,8 @@ void scheduler::after_finish(void* arg) noexcept {
   auto& m = *static_cast<M*>(g.ctx.on);
   fiber::stack* const stack = g.ctx.stack;
   g.ctx.stack = nullptr;
-  if (m.sched.options_.stack_census) m.sched.census_.end(g.name[0] ? g.name : "(unnamed)", *stack);
+  if (m.sched.options_.stack_census) m.sched.take_census(g, *stack);
+  if (m.locked_g == &g) m.locked_over = true;  // the G may be somebody else's after publish_end
   if (P* p = m.p.load(std::memory_order_relaxed)) {
     p->stacks.release(stack);
   } else {
@@ -158,16 +162,16 @@ G* scheduler::end_g(M& m, G& g) noexcept {
   const bool may_pass_on = p && !m.locked_g && !options_.stack_census && g.stack_size == 0;
   G* next = nullptr;
   if (may_pass_on && !p->run_next.load(std::memory_order_relaxed) &&
-      !p->attention.load(std::memory_order_relaxed) && ++p->round % 32 != 0) {
-    next = p->shared.load(std::memory_order_relaxed) ? p->ring.pop() : p->ring.pop_alone();
+      !p->attention.load(std::memory_order_relaxed) && !round_is_special(*p)) {
+    next = p->ring.pop();
     if (next) p->turn.store(p->turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  if (next && !next->ctx.stack && next->stack_size == 0 && !next->wants_own_thread) {
+  if (next && !next->ctx.stack && next->stack_size == 0 && !next->wants_own_thread()) {
     // A fresh G takes over the hot stack: no switch at all.
     next->ctx.stack = g.ctx.stack;
     next->ctx.on = &m;
     g.ctx.stack = nullptr;
-    next->ctx.stack->set_label(next->name[0] ? next->name : nullptr);
+    next->ctx.stack->set_label(next->label());
     if (next->ctx.fp != fiber::fp_state::read()) next->ctx.fp.write();
     m.running = &next->ctx;
     m.cur.store(next, std::memory_order_relaxed);
@@ -177,9 +181,9 @@ G* scheduler::end_g(M& m, G& g) noexcept {
     publish_end(m, g);
     return next;
   }
-  if (next && next->wants_own_thread) {
+  if (next && (next->wants_own_thread() || (!next->ctx.stack && !give_stack(m, *next)))) {
     m.picked = next;
-  } else if (next && (next->ctx.stack || give_stack(m, *next))) {
+  } else if (next) {
     m.cur.store(next, std::memory_order_relaxed);
     next->status.store(g_status::running, std::memory_order_relaxed);
     bump(p->count.switches);
@@ -195,25 +199,41 @@ void scheduler::g_main(fiber::thread& t, void*) {
   for (G* g = m->cur.load(std::memory_order_relaxed);;) {
     leave(m);
     g->body(*g);
-    if (g->locals) [[unlikely]]
-      destroy_locals(*g);
-    if (g->stop_with) [[unlikely]]
-      leave_stop_source(*g);
+    if (g->extras & (g_has_locals | g_has_stop_source)) [[unlikely]] {
+      if (g->extras & g_has_locals) destroy_locals(*g);
+      if (g->extras & g_has_stop_source) leave_stop_source(*g);
+    }
     m = enter(current_m());
     g = m->sched.end_g(*m, *g);
   }
 }
 
-// A runnable G for which there is no stack or no thread ends with an exception, as if it had thrown it.
+// A runnable G for which there is no stack or no thread ends with an exception, as if it had thrown it. On
+// g0.
 void scheduler::fail_to_start(M& m, G& g, std::exception_ptr why) noexcept {
-  if (g.stop_with) leave_stop_source(g);
+  scheduler& s = m.sched;
+  if (m.locked_g == &g) m.locked_over = true;
+  if (&g == s.main_g_) {
+    s.main_failure_ = std::move(why);
+    s.done_.store(true, std::memory_order_seq_cst);
+    s.sysmon_event_.signal();
+  }
+  if (g.extras & g_has_stop_source) leave_stop_source(g);
   if (g.join.load(std::memory_order_relaxed) == join_detached) {
-    report_escaped(g, why);
+    if (why) report_escaped(g, why);
     if (g.drop) g.drop(g);  // the closure, which never ran
   } else {
-    g.failure = std::move(why);
+    g.fail(std::move(why));
   }
   publish_end(m, g);
+}
+
+void scheduler::take_census(const G& g, const fiber::stack& s) noexcept {
+  try {
+    census_.end(g.label() ? g.name : "(unnamed)", s);
+  } catch (const std::bad_alloc&) {
+    // A figure less.
+  }
 }
 
 }  // namespace leat::sched

@@ -20,10 +20,15 @@
 namespace leat::sched {
 
 void scheduler::push_idle_p_locked(P& p) noexcept {
+  // Nobody looks into the run_next of an idle P.
+  if (G* g = p.run_next.load(std::memory_order_relaxed)) [[unlikely]] {
+    p.run_next.store(nullptr, std::memory_order_relaxed);
+    global_.push_back(g);
+    note_global_size_locked();
+  }
   busy_ps_.fetch_sub(1, std::memory_order_seq_cst);
   // Asked to retire meanwhile. With Gs in its ring it must be found by an M first, which empties it.
-  if (p.retire.load(std::memory_order_relaxed) && p.ring.empty() &&
-      !p.run_next.load(std::memory_order_relaxed)) {
+  if (p.retire.load(std::memory_order_relaxed) && p.ring.empty()) {
     p.status.store(p_status::stopped, std::memory_order_relaxed);
     return;
   }
@@ -80,41 +85,57 @@ void scheduler::wake_one() noexcept {
       lock_guard hold(lock_);
       p = pop_idle_p_locked();
     }
-    if (p && start_m(*p, true)) return;
-    // Nobody was woken: all Ps are at work, or there is no thread to be had. A submitter that saw our 1 in
-    // searching_ relied on us in vain, and a P may have become idle since: look again on its behalf.
+    if (p) {
+      (void)start_m(*p, true);
+      return;
+    }
+    // All Ps are at work. A submitter that saw our 1 in searching_ relied on us in vain, and a P may have
+    // become idle since: look again on its behalf.
     searching_.fetch_sub(1, std::memory_order_seq_cst);
-    if (p) return;  // no thread: whoever sleeps next looks at all queues
     full_barrier();
     if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr)) return;
   }
 }
 
-// Finds or makes an M for the P, which is on no list. False: there is none to be had, the P is idle again.
+// The M to be woken for a P, if there is one: off its list, the P assigned.
+M* scheduler::claim_m_locked(P& p, bool searching, bool& polls) noexcept {
+  M* m = idle_m_list_;
+  polls = false;
+  if (m) {
+    idle_m_list_ = m->idle_link;
+    m->idle_link = nullptr;
+    --idle_ms_;
+  } else if (poller_m_ && !poller_m_->next_p) {
+    m = poller_m_;
+    polls = true;
+  }
+  if (m) {
+    m->next_p = &p;
+    m->next_searching = searching;
+  }
+  return m;
+}
+
+// Finds or makes an M for the P, which is on no list. With `searching` the caller has counted it in
+// searching_. False: there is none to be had; the P is idle, the count undone. Whoever sleeps next looks
+// once more (sleep_m).
 bool scheduler::start_m(P& p, bool searching) noexcept {
+  wakes_.fetch_add(1, std::memory_order_relaxed);
   M* m = nullptr;
   bool polls = false;
   {
     lock_guard hold(lock_);
-    m = idle_m_list_;
-    if (m) {
-      idle_m_list_ = m->idle_link;
-      m->idle_link = nullptr;
-      --idle_ms_;
-    } else if (poller_m_ && !poller_m_->next_p) {
-      m = poller_m_;
-      polls = true;
-    }
-    if (m) {
-      m->next_p = &p;
-      m->next_searching = searching;
-    }
+    m = claim_m_locked(p, searching, polls);
   }
   if (!m) {
     if (new_thread(&p, searching, nullptr)) return true;
     lock_guard hold(lock_);
-    push_idle_p_locked(p);
-    return false;
+    m = claim_m_locked(p, searching, polls);
+    if (!m) {
+      push_idle_p_locked(p);
+      if (searching) searching_.fetch_sub(1, std::memory_order_seq_cst);
+      return false;
+    }
   }
   if (polls) {
     poller_->interrupt();
@@ -156,6 +177,15 @@ bool scheduler::sleep_m(M& m) noexcept {
     {
       lock_guard hold(lock_);
       if (done_.load(std::memory_order_acquire)) return false;
+      // Somebody may have failed to start a thread for a P with work while this M was on its way here.
+      bool work = !global_.empty() || !due_.empty();
+      each_p([&](const P& p) { work |= !p.ring.empty(); });
+      if (P* p = work ? pop_idle_p_locked() : nullptr) {
+        m.searching = true;
+        searching_.fetch_add(1, std::memory_order_seq_cst);
+        acquire_p(m, *p);
+        return true;
+      }
       if (!poller_m_ && idle_ps_.load(std::memory_order_relaxed) > 0) {
         poller_m_ = &m;
         polls = true;
@@ -196,6 +226,7 @@ bool scheduler::sleep_m(M& m) noexcept {
     }
     if (!p) continue;
     acquire_p(m, *p);
+    p->events.add(event_kind::woken, 0, 0, m.id);
     return true;
   }
 }
@@ -204,10 +235,7 @@ void scheduler::wait_as_poller(M& m) noexcept {
   (void)m;
   const std::int64_t guess = earliest_timer();
   poll_until_.store(guess, std::memory_order_seq_cst);  // a
-  if (earliest_timer() >= guess) {                      // b
-    if (guess == timer_heap::no_timer) look_for_deadlock();
-    poller_->wait(guess);
-  }
+  if (earliest_timer() >= guess) poller_->wait(guess);  // b
   poll_until_.store(0, std::memory_order_seq_cst);
   coarse_now_.store(now_ns(), std::memory_order_relaxed);
 }

@@ -42,7 +42,7 @@ class keep_alive {
   keep_alive& operator=(const keep_alive&) = delete;
 
  private:
-  sched::scheduler* runtime_;
+  sched::scheduler* runtime_ = nullptr;
 };
 
 }  // namespace leat

@@ -18,11 +18,22 @@
 // Forbidden: the stopper uses w after the G has left: by 5-6-7 against b-c-d, either d reads null or 7 waits.
 // Stress: tests/sched/stop_test.cpp.
 #pragma once
+#include <unistd.h>
+
 #include <leat/base/cpu.hpp>
 #include <leat/sched/barrier.hpp>
 #include <leat/sched/g.hpp>
 
 namespace leat::sched {
+
+// A spin that lets a thread of lower real-time priority on the same core go on, which sched_yield does not.
+inline void back_off(int turns) noexcept {
+  if (turns < 200) {
+    cpu_pause();
+  } else {
+    ::usleep(20);
+  }
+}
 
 // Steps 1 to 3. False: a stop has been asked for already; nothing is published.
 inline bool begin_wait(G& g, interruptible& w) noexcept {
@@ -37,7 +48,8 @@ inline bool begin_wait(G& g, interruptible& w) noexcept {
 inline void end_wait(G& g) noexcept {
   g.waiting_on.store(nullptr, std::memory_order_relaxed);
   light_barrier();
-  while (g.interrupting.load(std::memory_order_acquire) != 0) cpu_pause();  // pairs with e
+  for (int turns = 0; g.interrupting.load(std::memory_order_acquire) != 0; ++turns)
+    back_off(turns);  // pairs with e
 }
 
 }  // namespace leat::sched

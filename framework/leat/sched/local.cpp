@@ -19,7 +19,10 @@ void* local_value(const local_key& key) {
   M* const m = current_m();
   G* const g = m && !m->in_call ? m->cur.load(std::memory_order_relaxed) : nullptr;
   if (!g) throw std::logic_error("leat::local was used on a thread that runs no G");
-  if (!g->locals) g->locals = new std::vector<entry>;
+  if (!(g->extras & g_has_locals)) {
+    g->locals = new std::vector<entry>;
+    g->extras |= g_has_locals;
+  }
   auto& all = *static_cast<std::vector<entry>*>(g->locals);
   for (const entry& e : all)
     if (e.key == &key) return e.value;
@@ -40,6 +43,7 @@ void destroy_locals(G& g) noexcept {
   }
   delete all;
   g.locals = nullptr;
+  g.extras &= static_cast<std::uint8_t>(~g_has_locals);
 }
 
 }  // namespace leat::sched

@@ -49,8 +49,9 @@ struct alignas(64) M : fiber::thread {
   M* idle_link = nullptr;
   P* old_p = nullptr;  // the one that was retaken
 
-  G* locked_g = nullptr;  // thread = own: runs this G only
-  pthread_t handle{};
+  G* locked_g = nullptr;            // thread = own: runs this G only
+  bool locked_over = false;         // and that one has ended
+  std::atomic<pthread_t> handle{};  // written by the thread itself
   std::atomic<pid_t> tid{0};
   std::atomic<bool> exited{false};
   std::vector<G*> loot;  // room for a theft, capacity of a ring

@@ -58,7 +58,7 @@ unsigned cgroup_quota() {
       }
       if (path.size() <= 1) break;
       path.resize(path.rfind('/'));
-      if (path.empty()) path = "/";
+      if (path.empty()) path.assign(1, '/');
     }
   }
   return least;

@@ -13,10 +13,10 @@ namespace leat {
 // The keys of [runtime]. Empty optionals mean "auto". check_options says what is wrong with them;
 // leat::run throws std::invalid_argument with that text.
 struct runtime_options {
-  std::optional<unsigned> procs;     // P count; auto: the CPUs we may use, capped by the cgroup's quota
-  unsigned run_queue = 256;          // local queue capacity of a P
-  std::optional<unsigned> spinning;  // most spinning Ms; auto: half of the busy Ps, 0: never
-  unsigned max_threads = 10000;      // most Ms
+  std::optional<unsigned> procs = {};     // P count; auto: the CPUs we may use, capped by the cgroup's quota
+  unsigned run_queue = 256;               // local queue capacity of a P
+  std::optional<unsigned> spinning = {};  // most spinning Ms; auto: half of the busy Ps, 0: never
+  unsigned max_threads = 10000;           // most Ms
   nanoseconds slice = std::chrono::milliseconds(10);   // then the P is retaken
   std::size_t stack = 64 * 1024;                       // default stack of a G
   std::vector<unsigned> cpus = {};                     // affinity of the Ms; empty: as the process

@@ -20,7 +20,7 @@ const char* to_string(p_status s) noexcept;
 // Written by the owner, read by anyone: stats and trace.
 struct p_counters {
   std::atomic<std::uint64_t> spawned{0}, finished{0}, switches{0}, parks{0}, readies{0}, steals{0},
-      stolen_gs{0}, retakes{0}, overflows{0}, wakes{0};
+      stolen_gs{0}, retakes{0}, overflows{0};
 };
 
 // A counter with one writer at a time needs no read-modify-write.
@@ -29,13 +29,14 @@ inline void bump(std::atomic<std::uint64_t>& c, std::uint64_t by = 1) noexcept {
 }
 
 struct alignas(64) P {
-  P(unsigned number, std::uint32_t run_queue_capacity) : id(number), ring(run_queue_capacity) {}
+  P(unsigned number, std::uint32_t run_queue_capacity, bool is_shared)
+      : id(number), shared(is_shared), ring(run_queue_capacity, !is_shared) {}
 
   const unsigned id;
   std::atomic<p_status> status{p_status::idle};
-  // Thieves may come: the owner pops with a CAS. Set at birth when there are other Ps, else by the owner in
-  // its own round after set_procs, never cleared; thieves pass by until they see it (acquire).
-  std::atomic<bool> shared{false};
+  // Thieves may come. Set at birth when there are other Ps, else by the owner in its own round after
+  // set_procs, never cleared; thieves pass by until they see it (acquire).
+  std::atomic<bool> shared;
   // Something for the owner's next round beyond running Gs: retire, or the number of Ps changed.
   std::atomic<bool> attention{false};
   std::atomic<bool> retire{false};

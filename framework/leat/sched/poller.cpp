@@ -5,7 +5,7 @@
 
 namespace leat::sched {
 
-void sleep_poller::wait(std::int64_t until) {
+void sleep_poller::wait(std::int64_t until) noexcept {
   // Acquire pairs with interrupt.
   if (woken_.exchange(0, std::memory_order_acquire) != 0) return;
   futex_wait(woken_, 0, until);

@@ -13,24 +13,25 @@ class poller {
   virtual ~poller() = default;
 
   // Handles what is there without blocking. Handlers make Gs ready. Returns how many ran. Any thread.
-  virtual std::size_t poll() = 0;
+  virtual std::size_t poll() noexcept = 0;
 
   // Waits until something was handled, `until` (monotonic ns; INT64_MAX: for ever) has come, or
   // interrupt was called since the last wait. One thread at a time.
-  virtual void wait(std::int64_t until) = 0;
+  virtual void wait(std::int64_t until) noexcept = 0;
 
   // Ends the wait that is under way, or else the next one. Any thread, also while nobody waits.
   virtual void interrupt() noexcept = 0;
 
-  // Operations under way: while there are some, nothing is deadlocked.
+  // Operations under way: while there are some, nothing is deadlocked. One counts until its handler has
+  // readied its G.
   virtual std::size_t pending() const noexcept = 0;
 };
 
 // Without a network: a futex with a deadline.
 class sleep_poller final : public poller {
  public:
-  std::size_t poll() override { return 0; }
-  void wait(std::int64_t until) override;
+  std::size_t poll() noexcept override { return 0; }
+  void wait(std::int64_t until) noexcept override;
   void interrupt() noexcept override;
   std::size_t pending() const noexcept override { return 0; }
 

@@ -60,6 +60,7 @@ runtime_stats scheduler::stats() const {
   s.without_p = static_cast<std::uint64_t>(std::max(0, without_p_.load(std::memory_order_relaxed)));
   s.global_length = global_size_.load(std::memory_order_relaxed);
   s.spawned = foreign_spawned_.load(std::memory_order_relaxed);
+  s.wakes = wakes_.load(std::memory_order_relaxed);
   s.finished = foreign_finished_.load(std::memory_order_relaxed);
   each_p([&](const P& p) {
     const auto get = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
@@ -72,7 +73,6 @@ runtime_stats scheduler::stats() const {
     s.stolen_gs += get(p.count.stolen_gs);
     s.retakes += get(p.count.retakes);
     s.overflows += get(p.count.overflows);
-    s.wakes += get(p.count.wakes);
     s.local_lengths.push_back(p.ring.size() + (p.run_next.load(std::memory_order_relaxed) ? 1u : 0u));
   });
   s.live = live();
@@ -109,6 +109,11 @@ G* scheduler::find_g(std::uint64_t id) const noexcept {
 // May run in a signal handler while everything goes on: what it prints of a G that moves may be mixed
 // from before and after. Back-traces are of waiting Gs; a walk that meets nonsense ends there, within
 // the stack.
+#if defined(__clang__)
+__attribute__((no_sanitize("thread")))
+#else
+__attribute__((no_sanitize_thread))
+#endif
 void scheduler::dump(int fd) const noexcept {
   const std::int64_t now = now_ns();
   fixed_text<512> t;
@@ -153,15 +158,19 @@ void scheduler::dump(int fd) const noexcept {
   });
 }
 
-// By the M that is about to sleep as the last one, with no timer set.
+// By sysmon, while no P is at work; it stays up for a second after the last one stopped. Exact: with the lock
+// held and no P busy, no M can get a P and so take or add timers; whoever else takes a G out of a heap or a
+// wait has counted itself in without_p_ before, and leaves that count only when the G is queued or has a P,
+// both of which need the lock.
 void scheduler::look_for_deadlock() noexcept {
-  const auto stuck = [this] {
-    return busy_ps_.load(std::memory_order_seq_cst) == 0 && without_p_.load(std::memory_order_seq_cst) == 0 &&
-           foreign_.load(std::memory_order_seq_cst) == 0 && poller_->pending() == 0 &&
-           global_size_.load(std::memory_order_seq_cst) == 0 && earliest_timer() == timer_heap::no_timer &&
-           !done_.load(std::memory_order_seq_cst) && live() > 0;
-  };
-  if (!stuck()) return;
+  {
+    lock_guard hold(lock_);
+    if (busy_ps_.load(std::memory_order_seq_cst) != 0 || !global_.empty() || !due_.empty() ||
+        earliest_timer() != timer_heap::no_timer || poller_->pending() > 0 ||
+        without_p_.load(std::memory_order_seq_cst) != 0 || foreign_.load(std::memory_order_seq_cst) != 0 ||
+        done_.load(std::memory_order_seq_cst) || live() == 0)
+      return;
+  }
   fixed_text<256> t;
   t.format("leat: deadlock: all {} Gs wait, no timer is set, no I/O is pending\n", live());
   write_text(STDERR_FILENO, t.view());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/sched/retake_gate.hpp>
 
-#include <sched.h>
+#include <unistd.h>
 
 #include <leat/base/cpu.hpp>
 
@@ -13,7 +13,8 @@ retake_gate::entry retake_gate::enter_slow() noexcept {
     switch (w) {
       case quiet: return entry::kept;
       case asked:
-        if (word_.compare_exchange_strong(w, quiet, std::memory_order_relaxed)) return entry::kept;
+        // Acquire: the word may have gone to another asker's `asked` by way of a borrow since it was read.
+        if (word_.compare_exchange_strong(w, quiet, std::memory_order_acquire)) return entry::kept;
         break;
       case look: word_.store(quiet, std::memory_order_relaxed); return entry::kept;
       case taken: word_.store(quiet, std::memory_order_relaxed); return entry::lost;
@@ -22,7 +23,7 @@ retake_gate::entry retake_gate::enter_slow() noexcept {
         if (turns < 100) {
           cpu_pause();
         } else {
-          ::sched_yield();
+          ::usleep(20);  // not sched_yield: it never lets a borrower of lower real-time priority run
         }
     }
   }

@@ -52,7 +52,8 @@ class retake_gate {
     return word_.load(std::memory_order_relaxed) == quiet;
   }
   entry enter_slow() noexcept;
-  // Release pairs with the acquire in try_borrow: what the owner did to its P comes first.
+  // Release pairs with the acquire in try_borrow: what the owner did to its P comes first, and so does a
+  // quiet that it wrote, which could else land on top of a borrowed.
   void leave() noexcept { in_runtime_.store(0, std::memory_order_release); }
 
   // Asker. After true the P is the caller's until give_back or keep, which must follow soon: the owner

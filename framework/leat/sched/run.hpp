@@ -27,7 +27,7 @@ inline constexpr int deadlock_exit_status = 70;
 template <class F>
 int run(const runtime_options& options, F&& main) {
   struct call {
-    F* f;
+    std::remove_reference_t<F>* f;
     int status = 0;
     std::exception_ptr failure;
   } c{&main, 0, nullptr};

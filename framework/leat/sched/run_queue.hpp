@@ -3,18 +3,21 @@
 // The local run queue of a P: a ring of exactly `capacity` slots. One owner pushes at the tail and pops
 // at the head, thieves take from the head.
 //
-// Variables: head (advanced by CAS by owner and thieves), tail (written by the owner), slots.
-// Owner pushes:   1 read head (acquire)   2 full if tail - head = capacity   3 write slot[tail]
-//                 4 tail + 1 (release)
-// Owner pops, thieves take n:
-//                 a read head (acquire)   b read tail (thief: acquire)   c read the slots
-//                 d head + n by CAS (release)
-// Why it holds:
+// Variables: head (advanced by CAS by owner and thieves), tail (written by the owner), slots, and two of the
+// owner's own: known_head (a head it has seen with acquire) and alone (no thief has ever been let in).
+// Owner pushes:   1 read head (acquire), unless known_head already shows room   2 full if tail - head =
+// capacity
+//                 3 write slot[tail]   4 tail + 1 (release)
+// Owner pops:     5 read head and slot   6 head + 1 by CAS, or by a plain store while alone
+// Thieves take n: a read head (acquire)   b read tail (acquire)   c read the slots   d head + n by CAS
+// (release) Why it holds:
 // - c before d: a slot may be written again (3) only after head has passed it, which 1 sees by the release
-//   in d. So a successful CAS means that what c read was still what step 3 had written.
+//   in d. So a successful CAS means that what c read was still what step 3 had written. 6 needs no release:
+//   the owner itself writes the slot again, and as a read-modify-write it keeps d's release sequence going.
 // - b's acquire pairs with 4's release: the slots up to tail are written, and so is what they point to.
 // - A thief may read head, be delayed, and read a tail that is more than `capacity` ahead; it then sees
 //   nonsense and starts again. Counters wrap at 2^32; the storage is a power of two, so indices stay right.
+// - alone ends in the owner's own round (let_thieves_in), before thieves are told of this ring (P::shared).
 //
 // Model test: tests/sched/run_queue_test.cpp (small capacities, every size, thieves under TSan).
 #pragma once
@@ -31,9 +34,10 @@ struct G;
 
 class run_queue {
  public:
-  explicit run_queue(std::uint32_t capacity)
+  explicit run_queue(std::uint32_t capacity, bool alone = false)
       : capacity_(capacity),
         mask_(std::bit_ceil(capacity) - 1),
+        alone_(alone),
         slots_(std::make_unique<std::atomic<G*>[]>(std::bit_ceil(capacity))) {}
 
   std::uint32_t capacity() const noexcept { return capacity_; }
@@ -46,35 +50,46 @@ class run_queue {
   }
   bool empty() const noexcept { return size() == 0; }
 
+  // Owner: exact in the sense that what it says is empty stays so until the next push.
+  bool empty_for_owner() const noexcept {
+    return tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed);
+  }
+
   // Owner. False: full. May overlap with takes.
   bool push(G* g) noexcept {
     const std::uint32_t t = tail_.load(std::memory_order_relaxed);
-    if (t - head_.load(std::memory_order_acquire) >= capacity_) return false;  // 1, pairs with take's CAS
+    if (t - known_head_ >= capacity_) [[unlikely]] {
+      known_head_ = head_.load(std::memory_order_acquire);  // 1, pairs with d
+      if (t - known_head_ >= capacity_) return false;
+    }
     slots_[t & mask_].store(g, std::memory_order_relaxed);
-    tail_.store(t + 1, std::memory_order_release);  // 4, pairs with take
+    if (alone_) {
+      tail_.store(t + 1, std::memory_order_relaxed);
+    } else {
+      tail_.store(t + 1, std::memory_order_release);  // 4, pairs with b
+    }
     return true;
-  }
-
-  // Owner, when nobody steals from this ring: no read-modify-write.
-  G* pop_alone() noexcept {
-    const std::uint32_t h = head_.load(std::memory_order_relaxed);
-    if (h == tail_.load(std::memory_order_relaxed)) return nullptr;
-    G* g = slots_[h & mask_].load(std::memory_order_relaxed);
-    head_.store(h + 1, std::memory_order_relaxed);
-    return g;
   }
 
   // Owner. May overlap with takes.
   G* pop() noexcept {
-    std::uint32_t h = head_.load(std::memory_order_acquire);
+    std::uint32_t h = head_.load(std::memory_order_relaxed);
     const std::uint32_t t = tail_.load(std::memory_order_relaxed);
+    if (alone_) {
+      if (h == t) return nullptr;
+      G* g = slots_[h & mask_].load(std::memory_order_relaxed);
+      head_.store(h + 1, std::memory_order_relaxed);
+      return g;
+    }
     while (h != t) {
       G* g = slots_[h & mask_].load(std::memory_order_relaxed);
-      if (head_.compare_exchange_weak(h, h + 1, std::memory_order_release, std::memory_order_acquire))
-        return g;
+      if (head_.compare_exchange_weak(h, h + 1, std::memory_order_relaxed)) return g;
     }
     return nullptr;
   }
+
+  // Owner, once.
+  void let_thieves_in() noexcept { alone_ = false; }
 
   // Owner or thief: up to `most` from the head into `out`. `share` of what is there: 2 takes half, rounded
   // up for thieves so that a single G can be stolen. May overlap with everything.
@@ -111,6 +126,8 @@ class run_queue {
  private:
   const std::uint32_t capacity_;
   const std::uint32_t mask_;
+  bool alone_;
+  std::uint32_t known_head_ = 0;
   const std::unique_ptr<std::atomic<G*>[]> slots_;
   alignas(64) std::atomic<std::uint32_t> head_{0};
   alignas(64) std::atomic<std::uint32_t> tail_{0};

@@ -12,6 +12,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
 #include <leat/fiber/overflow.hpp>
+#include <leat/sched/local.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
@@ -21,6 +22,13 @@
 namespace leat::sched {
 
 std::atomic<scheduler*> scheduler::current_{nullptr};
+std::atomic<int> scheduler::plain_threads_{0};
+
+void scheduler::make_none_current() noexcept {
+  // A plain thread counts itself and then reads current_; we clear that and then read the count.
+  current_.store(nullptr, std::memory_order_seq_cst);
+  while (plain_threads_.load(std::memory_order_seq_cst) != 0) ::usleep(20);
+}
 
 scheduler::scheduler(const runtime_options& options, poller* events)
     : options_(options),
@@ -43,9 +51,8 @@ scheduler::scheduler(const runtime_options& options, poller* events)
   lock_guard hold(lock_);
   ms_.reserve(options_.max_threads);
   for (unsigned i = 0; i < n; ++i) {
-    P* const p = new P(i, options_.run_queue);
+    P* const p = new P(i, options_.run_queue, n > 1);
     p->stacks.bind(*default_stacks_);
-    p->shared.store(n > 1, std::memory_order_relaxed);
     ps_[i].store(p, std::memory_order_release);
     busy_ps_.fetch_add(1, std::memory_order_relaxed);
     push_idle_p_locked(*p);
@@ -75,8 +82,10 @@ scheduler::~scheduler() {
 
 std::uint64_t scheduler::live() const noexcept {
   // Ends before beginnings: a G counted as ended is then counted as begun too.
-  std::uint64_t ended = foreign_finished_.load(std::memory_order_relaxed);
-  each_p([&](const P& p) { ended += p.count.finished.load(std::memory_order_relaxed); });
+  std::uint64_t ended = foreign_finished_.load(std::memory_order_acquire);
+  each_p([&](const P& p) {
+    ended += p.count.finished.load(std::memory_order_acquire);
+  });  // pairs with publish_end
   std::uint64_t begun = foreign_spawned_.load(std::memory_order_relaxed);
   each_p([&](const P& p) { begun += p.count.spawned.load(std::memory_order_relaxed); });
   return begun > ended ? begun - ended : 0;
@@ -158,13 +167,23 @@ bool scheduler::shut_down_threads() noexcept {
       ::usleep(50);
     }
     if (m->exited.load(std::memory_order_acquire)) {
-      if (m->handle != pthread_t{}) ::pthread_join(m->handle, nullptr);
+      if (m->handle != pthread_t{}) (void)::pthread_join(m->handle, nullptr);
     } else {
+      // In user code for good, as it seems. Should it come back, it finds its P gone, and stops (rejoin).
+      if (m->gate.try_borrow()) {
+        if (P* p = m->p.exchange(nullptr, std::memory_order_relaxed)) {
+          p->m.store(nullptr, std::memory_order_relaxed);
+          without_p_.fetch_add(1, std::memory_order_relaxed);
+        }
+        m->gate.keep();
+      }
       ::pthread_detach(m->handle);
       all = false;
     }
   }
-  return all && live() == 0;
+  // A G that is not back in the pool has a task handle somewhere that outlives us.
+  each_g([&](const G& g) { all &= g.status.load(std::memory_order_relaxed) == g_status::idle; });
+  return all;
 }
 
 namespace {
@@ -183,7 +202,7 @@ class quit_report {
     struct sigaction ours = {};
     ours.sa_handler = [](int) {
       const int saved = errno;
-      if (scheduler* s = scheduler::current()) s->dump(STDERR_FILENO);
+      if (scheduler* s = scheduler::current()) s->ask_for_dump();
       errno = saved;
     };
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
@@ -214,6 +233,7 @@ void run_main(const runtime_options& options, poller* events, void (*fn)(void*),
   g->body = [](G& self) {
     auto& call = *reinterpret_cast<main_call*>(self.closure);
     call.fn(call.arg);
+    if (self.extras & g_has_locals) destroy_locals(self);
     scheduler::current()->end_from_main();
   };
   bool all_ended = false;
@@ -224,8 +244,10 @@ void run_main(const runtime_options& options, poller* events, void (*fn)(void*),
     remove_last_words(dump_current, s.get());
   }
   scheduler::make_none_current();
+  const std::exception_ptr failure = s->main_failure();
   // Threads that are still in user code come back to a scheduler that exists, and stop there for good.
   if (!all_ended) (void)s.release();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace leat::sched

@@ -38,7 +38,7 @@ void scheduler::push_global(G* g) noexcept {
   {
     lock_guard hold(lock_);
     global_.push_back(g);
-    global_size_.store(global_.size(), std::memory_order_relaxed);
+    note_global_size_locked();
   }
   wake_if_needed();
 }
@@ -56,7 +56,7 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
   {
     lock_guard hold(lock_);
     global_.append(std::move(batch));
-    global_size_.store(global_.size(), std::memory_order_relaxed);
+    note_global_size_locked();
   }
   (void)m;
   wake_if_needed();
@@ -108,33 +108,43 @@ void scheduler::submit(M* m, G* g) noexcept {
 
 // --- Where the next G comes from --------------------------------------------------------------------
 
+// Counts a round. True: this one must go through g0, for the global queue or for timers.
+bool scheduler::round_is_special(P& p) noexcept {
+  const std::uint32_t round = ++p.round;
+  if (round % fairness_round == 0 && global_size_.load(std::memory_order_relaxed) > 0) return true;
+  if (round % timer_round != 0) return false;
+  const std::int64_t due = p.timers.next();
+  return due != timer_heap::no_timer && due <= now_ns();
+}
+
 // Steps 1 and 2 of a round as far as they need no g0. Null: let g0 look.
 G* scheduler::next_local(M& m, P& p) noexcept {
   if (m.locked_g || p.attention.load(std::memory_order_relaxed)) [[unlikely]]
     return nullptr;
-  const std::uint32_t round = ++p.round;
-  if (round % fairness_round == 0 && global_size_.load(std::memory_order_relaxed) > 0) return nullptr;
-  if (round % timer_round == 0) {
-    const std::int64_t due = p.timers.next();
-    if (due != timer_heap::no_timer && due <= now_ns()) return nullptr;
-  }
+  if (round_is_special(p)) [[unlikely]]
+    return nullptr;
   G* g = p.run_next.load(std::memory_order_relaxed);
   if (g) {
     // It inherits the slice: `turn` stays, and sysmon sees through pairs that live here.
     p.run_next.store(nullptr, std::memory_order_relaxed);
     p.hand_offs.store(p.hand_offs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   } else {
-    g = p.shared.load(std::memory_order_relaxed) ? p.ring.pop() : p.ring.pop_alone();
+    g = p.ring.pop();
     if (!g) return nullptr;
     p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  if (g->wants_own_thread) [[unlikely]] {
+  // What needs more than a switch, or fails, is g0's business.
+  if (g->wants_own_thread() || (!g->ctx.stack && !give_stack(m, *g))) [[unlikely]] {
     m.picked = g;
     return nullptr;
   }
-  if (!g->ctx.stack && !give_stack(m, *g)) [[unlikely]]
-    return nullptr;  // it has ended already
   return g;
+}
+
+G* scheduler::pop_global_locked() noexcept {
+  due_turn_ = !due_turn_;
+  g_queue& turn = due_.empty() || (due_turn_ && !global_.empty()) ? global_ : due_;
+  return turn.pop_front();
 }
 
 G* scheduler::take_global(M& m, P& p, bool one) noexcept {
@@ -143,20 +153,18 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
   std::uint32_t n = 0;
   {
     lock_guard hold(lock_);
-    const std::size_t len = global_.size();
+    const std::size_t len = global_.size() + due_.size();
     if (len == 0) return nullptr;
     std::size_t want = 1;
     if (!one) {
       want = std::min({len / procs() + 1, static_cast<std::size_t>(p.ring.capacity()) / 2, len});
       want = std::max<std::size_t>(want, 1);
     }
-    first = global_.pop_front();
-    for (n = 1; n < want; ++n) {
-      G* const g = global_.front();
-      if (!p.ring.push(g)) break;
-      (void)global_.pop_front();
-    }
-    global_size_.store(global_.size(), std::memory_order_relaxed);
+    first = pop_global_locked();
+    // A G is out of the queue before it is in the ring: there thieves may take it, and its link changes
+    // hands. The ring was empty, or one is asked for: there is room.
+    for (n = 1; n < want && p.ring.size() < p.ring.capacity(); ++n) (void)p.ring.push(pop_global_locked());
+    note_global_size_locked();
   }
   (void)m;
   p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -164,29 +172,37 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
   return first;
 }
 
+// Readies what is due in the heap of `of`, in the order of the deadlines.
 bool scheduler::run_due_timers(M* m, P& of) noexcept {
   if (of.timers.next() == timer_heap::no_timer) return false;
   const std::int64_t now = now_ns();
   coarse_now_.store(now, std::memory_order_relaxed);
+  P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
+  g_queue no_room;
   bool any = false;
   for (;;) {
     G* due[64];
     const std::size_t n = of.timers.take_due(now, due, std::size(due));
-    P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
     for (std::size_t i = 0; i < n; ++i) {
-      // To the ring, in the order of their deadlines; run_next would turn it round.
       due[i]->status.store(g_status::runnable, std::memory_order_relaxed);
       if (p) {
         bump(p->count.readies);
         p->events.add(event_kind::readied, due[i]->id);
-        push_local(*m, *p, due[i]);
-      } else {
-        push_global(due[i]);
       }
+      // Once one found no room, the rest follow it, or they would overtake.
+      if (!p || !no_room.empty() || !p->ring.push(due[i])) no_room.push_back(due[i]);
     }
     any |= n > 0;
-    if (n < std::size(due)) return any;
+    if (n < std::size(due)) break;
   }
+  if (!any) return false;
+  if (!no_room.empty()) {
+    lock_guard hold(lock_);
+    due_.append(std::move(no_room));
+    note_global_size_locked();
+  }
+  wake_if_needed();
+  return true;
 }
 
 unsigned scheduler::spin_limit() const noexcept {
@@ -226,7 +242,8 @@ bool scheduler::stop_searching(M& m) noexcept {
 
 // Somebody other than `except`'s owner could use another M: queued Gs, or timers to be watched.
 bool scheduler::work_visible(const P* except) const noexcept {
-  if (global_size_.load(std::memory_order_relaxed) > 0) return true;
+  if (global_size_.load(std::memory_order_acquire) > 0)
+    return true;  // before the rings; pairs with note_global_size_locked
   bool seen = false;
   each_p([&](const P& p) {
     seen |= !p.ring.empty() || (&p != except && p.timers.next() != timer_heap::no_timer);
@@ -311,9 +328,12 @@ G* scheduler::find_runnable(M& m) noexcept {
   for (;;) {
     P& p = *m.p.load(std::memory_order_relaxed);
     if (p.attention.load(std::memory_order_relaxed)) [[unlikely]] {
-      p.attention.store(false, std::memory_order_relaxed);
-      // Release pairs with steal: pop_alone is over before the first thief comes.
-      if (all_ps_.load(std::memory_order_relaxed) > 1) p.shared.store(true, std::memory_order_release);
+      (void)p.attention.exchange(false, std::memory_order_acq_rel);  // pairs with set_procs
+      // Release pairs with steal: the last pop without a CAS is over before the first thief comes.
+      if (all_ps_.load(std::memory_order_relaxed) > 1 && !p.shared.load(std::memory_order_relaxed)) {
+        p.ring.let_thieves_in();
+        p.shared.store(true, std::memory_order_release);
+      }
       if (p.retire.load(std::memory_order_acquire) && retire_p(m, p)) return nullptr;
     }
     if (done_.load(std::memory_order_acquire)) {
@@ -342,12 +362,13 @@ G* scheduler::find_runnable(M& m) noexcept {
     once_more = false;
     if (passes > 0)
       if (G* g = steal(m, p, passes)) return found_work(m, g);
-    if (!p.ring.empty() || p.run_next.load(std::memory_order_relaxed)) continue;
+    if (m.picked) continue;
+    if (!p.ring.empty_for_owner() || p.run_next.load(std::memory_order_relaxed)) continue;
 
     // Steps a to e of the protocol in scheduler.hpp.
     {
       lock_guard hold(lock_);
-      if (global_.empty() && !p.attention.load(std::memory_order_relaxed)) {
+      if (global_.empty() && due_.empty() && !p.attention.load(std::memory_order_relaxed)) {
         p.m.store(nullptr, std::memory_order_relaxed);
         m.p.store(nullptr, std::memory_order_relaxed);
         push_idle_p_locked(p);
@@ -356,7 +377,7 @@ G* scheduler::find_runnable(M& m) noexcept {
     if (m.p.load(std::memory_order_relaxed)) continue;
     stop_searching(m);
     full_barrier();
-    bool seen = global_size_.load(std::memory_order_relaxed) > 0;
+    bool seen = global_size_.load(std::memory_order_acquire) > 0;  // as in work_visible
     each_p([&](const P& other) { seen |= !other.ring.empty(); });
     if (!seen && earliest_timer() > now_ns()) return nullptr;
     P* back = nullptr;
@@ -405,7 +426,7 @@ M* scheduler::yield(M* m) noexcept {
   P& p = *m->p.load(std::memory_order_relaxed);
   if (m->locked_g) return requeue(m, g_status::runnable);
   // Nobody else here: g0 would only find this G again, unless others wait in the global queue.
-  if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty()) {
+  if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty_for_owner()) {
     if (global_size_.load(std::memory_order_relaxed) == 0 && p.timers.next() == timer_heap::no_timer &&
         !p.attention.load(std::memory_order_relaxed)) {
       bump(p.count.switches);
@@ -416,14 +437,17 @@ M* scheduler::yield(M* m) noexcept {
   // The G goes to the ring only when its stack has been left; until then no thief may see it. The next
   // one is taken first, so there is room for it.
   g.status.store(g_status::runnable, std::memory_order_relaxed);
-  p.events.add(event_kind::yielded, g.id);
   switch_away(
       *m, g,
       [](void* arg) noexcept {
         auto* const me = static_cast<G*>(arg);
         auto& on = *static_cast<M*>(me->ctx.on);
-        if (P* q = on.p.load(std::memory_order_relaxed); q && q->ring.push(me)) return;
-        on.sched.push_global(me);
+        P* const q = on.p.load(std::memory_order_relaxed);
+        if (!q || !q->ring.push(me)) return on.sched.push_global(me);
+        // No barrier: this G was not queued before and is no new work; an M that misses it now finds it
+        // later.
+        if (on.sched.idle_ps_.load(std::memory_order_relaxed) > 0) [[unlikely]]
+          on.sched.wake_if_needed();
       },
       &g);
   return static_cast<M*>(g.ctx.on);

@@ -60,13 +60,16 @@ class scheduler {
   scheduler& operator=(const scheduler&) = delete;
 
   // The one that is running, or null. At most one at a time.
-  static scheduler* current() noexcept { return current_.load(std::memory_order_acquire); }
+  static scheduler* current() noexcept { return current_.load(std::memory_order_seq_cst); }
   // False: another one is running.
   static bool make_current(scheduler& s) noexcept {
     scheduler* none = nullptr;
     return current_.compare_exchange_strong(none, &s, std::memory_order_acq_rel);
   }
-  static void make_none_current() noexcept { current_.store(nullptr, std::memory_order_release); }
+  // Returns when no plain thread is inside a call that began before.
+  static void make_none_current() noexcept;
+  static void plain_thread_enters() noexcept { plain_threads_.fetch_add(1, std::memory_order_seq_cst); }
+  static void plain_thread_leaves() noexcept { plain_threads_.fetch_sub(1, std::memory_order_release); }
 
   // On the main G, when the user's main has returned: stops the others and ends the runtime.
   void end_from_main();
@@ -74,6 +77,12 @@ class scheduler {
   // Runs `main_g` and everything it spawns; the calling thread becomes sysmon. Returns when main_g has
   // ended and the rest has, or was given up. False: some Gs run on; the scheduler must be leaked.
   bool run(G* main_g);
+  const std::exception_ptr& main_failure() const noexcept { return main_failure_; }
+  // A signal handler asks sysmon to print all Gs.
+  void ask_for_dump() noexcept {
+    dump_asked_.store(true, std::memory_order_relaxed);
+    sysmon_event_.signal();
+  }
 
   // --- For API functions, on a G -------------------------------------------------------------------
   // Marks the entry into the runtime. The caller is a G on `m`; returns the M it is on afterwards,
@@ -93,6 +102,7 @@ class scheduler {
   M* yield(M* m) noexcept;
   // Until the deadline or a stop. False: stopped.
   bool sleep_until(std::int64_t when);
+  void arm_timer(M& m, G& g) noexcept;
   // Runs fn on g0's stack, without a P if others need it (scenario 10).
   M* call_blocking(M* m, void (*fn)(void*), void* arg) noexcept;
 
@@ -119,7 +129,10 @@ class scheduler {
   fiber::census& stack_census() noexcept { return census_; }
   std::int64_t coarse_now() const noexcept { return coarse_now_.load(std::memory_order_relaxed); }
   // While held, "everybody waits" is no deadlock: a plain thread will send something.
-  void expect_foreign(int by) noexcept { foreign_.fetch_add(by, std::memory_order_relaxed); }
+  void expect_foreign(int by) noexcept {
+    foreign_.fetch_add(by, std::memory_order_seq_cst);
+    if (by < 0) sysmon_event_.signal();
+  }
   G* find_g(std::uint64_t id) const noexcept;
 
   // Called on a G's stack by the first frame of every G.
@@ -131,6 +144,7 @@ class scheduler {
   // schedule.cpp: one round
   static M* enter_slow(M* m) noexcept;
   G* next_local(M& m, P& p) noexcept;
+  bool round_is_special(P& p) noexcept;
   G* find_runnable(M& m) noexcept;
   G* found_work(M& m, G* g) noexcept;
   G* take_global(M& m, P& p, bool one) noexcept;
@@ -140,6 +154,11 @@ class scheduler {
   void push_local(M& m, P& p, G* g) noexcept;
   void hand_off(M& m, P& p, G* g) noexcept;
   void push_global(G* g) noexcept;
+  G* pop_global_locked() noexcept LEAT_REQUIRES(lock_);
+  void note_global_size_locked() noexcept LEAT_REQUIRES(lock_) {
+    // Release: a G that left the queue for a ring is in that ring for whoever reads the smaller size.
+    global_size_.store(global_.size() + due_.size(), std::memory_order_release);
+  }
   bool try_spin(M& m) noexcept;
   bool stop_searching(M& m) noexcept;
   bool work_visible(const P* except) const noexcept;
@@ -152,6 +171,7 @@ class scheduler {
   void wake_if_needed() noexcept;
   void hand_off_p(P& p) noexcept;
   bool start_m(P& p, bool searching) noexcept;
+  M* claim_m_locked(P& p, bool searching, bool& polls) noexcept LEAT_REQUIRES(lock_);
   void acquire_p(M& m, P& p) noexcept;
   P* pop_idle_p_locked(P* preferred = nullptr) noexcept LEAT_REQUIRES(lock_);
   void push_idle_p_locked(P& p) noexcept LEAT_REQUIRES(lock_);
@@ -168,6 +188,7 @@ class scheduler {
   void g0_loop(M& m) noexcept;
   void run_g(M& m, G* g) noexcept;
   bool give_stack(M& m, G& g) noexcept;
+  fiber::stack* stack_for(P& p, const G& g, fiber::stack_error& error) noexcept;
   void run_call(M& m) noexcept;
   void start_locked(M& m, G* g) noexcept;
   void wait_locked(M& m) noexcept;
@@ -183,6 +204,7 @@ class scheduler {
   static void publish_end(M& m, G& g) noexcept;
   static void after_finish(void* arg) noexcept;
   G* end_g(M& m, G& g) noexcept;
+  void take_census(const G& g, const fiber::stack& s) noexcept;
 
   // runtime.cpp
   void stop_all(stop_level level) noexcept;
@@ -203,6 +225,7 @@ class scheduler {
   }
 
   static std::atomic<scheduler*> current_;
+  static std::atomic<int> plain_threads_;
 
   const runtime_options options_;
   sleep_poller own_poller_;
@@ -223,7 +246,11 @@ class scheduler {
   std::atomic<std::size_t> global_size_{0};
 
   alignas(64) mutable ranked_spinlock lock_{lock_rank::scheduler, "scheduler"};
+  // Two parts of one global queue: Gs whose time had come and found no room in a ring, and all others. They
+  // are served in turn, so that neither a crowd of spawned Gs makes sleepers late nor the other way round.
   g_queue global_ LEAT_GUARDED_BY(lock_);
+  g_queue due_ LEAT_GUARDED_BY(lock_);
+  bool due_turn_ LEAT_GUARDED_BY(lock_) = true;
   P* idle_p_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   M* idle_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   unsigned idle_ms_ LEAT_GUARDED_BY(lock_) = 0;
@@ -243,8 +270,9 @@ class scheduler {
   std::atomic<std::int64_t> coarse_now_{0};
   std::atomic<std::uint64_t> foreign_spawned_{0};
   std::atomic<std::uint64_t> foreign_finished_{0};
-  std::atomic<std::uint64_t> retakes_{0};
+  std::atomic<std::uint64_t> wakes_{0};
   G* main_g_ = nullptr;
+  std::exception_ptr main_failure_;  // it could not even start
 
   // Gs are made in chunks that live as long as the scheduler: reports may read them at any time.
   static constexpr std::size_t chunk_gs = 128;
@@ -258,6 +286,7 @@ class scheduler {
   // sysmon
   thread_event sysmon_event_;
   std::atomic<bool> sysmon_deep_{false};
+  std::atomic<bool> dump_asked_{false};
 };
 
 }  // namespace leat::sched

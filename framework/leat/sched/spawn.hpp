@@ -156,7 +156,7 @@ class [[nodiscard]] task {
       task* t;
       ~releaser() { t->release(false); }
     } at_end{this};
-    if (g_->failure) std::rethrow_exception(g_->failure);
+    if (g_->extras & sched::g_failed) std::rethrow_exception(g_->failure);
     if constexpr (!std::is_void_v<T>) return std::move(**result_(*g_));
   }
 
@@ -212,7 +212,7 @@ requires std::invocable < std::decay_t<F>
         b.result.emplace((*b.run)());
       }
     } catch (...) {
-      self.failure = std::current_exception();
+      self.fail(std::current_exception());
     }
     b.run.reset();
   };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/sched/stop.hpp>
 
-#include <leat/base/cpu.hpp>
 #include <leat/base/list.hpp>
 #include <leat/base/mutex.hpp>
 #include <leat/sched/interrupt.hpp>
@@ -11,23 +10,34 @@
 namespace leat {
 namespace sched {
 
+namespace {
+
+void raise_to(G& g, stop_level level) noexcept {
+  stop_level now = g.stop.load(std::memory_order_relaxed);
+  while (now < level && !g.stop.compare_exchange_weak(now, level, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
 void scheduler::stop(M* m, G* g, stop_level level) noexcept {
   // Between withdraw and ready the G is in no queue and no heap: that must not look like a deadlock.
   if (!m) without_p_.fetch_add(1, std::memory_order_seq_cst);
-  if (g->stop.load(std::memory_order_relaxed) < level) g->stop.store(level, std::memory_order_relaxed);  // a
-  while (g->interrupting.exchange(1, std::memory_order_acquire) != 0) cpu_pause();                       // b
-  heavy_barrier();                                                                                       // c
-  interruptible* const w = g->waiting_on.load(std::memory_order_acquire);                                // d
+  raise_to(*g, level);  // a
+  for (int turns = 0; g->interrupting.exchange(1, std::memory_order_acquire) != 0; ++turns)
+    back_off(turns);                                                       // b
+  heavy_barrier();                                                         // c
+  interruptible* const w = g->waiting_on.load(std::memory_order_acquire);  // d
   const bool won = w && w->withdraw(*w);
   g->interrupting.store(0, std::memory_order_release);  // e
   if (won) ready(m, g);                                 // f
   if (!m) without_p_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-bool stop_state::add(G& g) noexcept {
+void stop_state::add(G& g) noexcept {
   lock_guard hold(lock_);
   members_.push_back(&g);
-  return level_.load(std::memory_order_relaxed) != stop_level::none;
+  raise_to(g, level_.load(std::memory_order_relaxed));
 }
 
 void stop_state::remove(G& g) noexcept {
@@ -39,6 +49,7 @@ void stop_state::raise(stop_level level) noexcept {
   M* const self = current_m();
   M* const m =
       self && !self->in_call && self->cur.load(std::memory_order_relaxed) ? scheduler::enter(self) : nullptr;
+  if (!m) scheduler::plain_thread_enters();
   {
     // A member cannot end while the lock is held: leaving takes it too. ready() is called under it, which
     // is the one exception to the rule; it takes only locks of higher rank and runs no user code.
@@ -47,12 +58,17 @@ void stop_state::raise(stop_level level) noexcept {
     for (G& g : members_)
       if (scheduler* s = scheduler::current()) s->stop(m, &g, level);
   }
-  if (m) scheduler::leave(m);
+  if (m) {
+    scheduler::leave(m);
+  } else {
+    scheduler::plain_thread_leaves();
+  }
 }
 
 void leave_stop_source(G& g) noexcept {
   g.stop_with->remove(g);
   g.stop_with.reset();
+  g.extras &= static_cast<std::uint8_t>(~g_has_stop_source);
 }
 
 }  // namespace sched

@@ -11,8 +11,8 @@ namespace leat::sched {
 // The Gs of a stop_source. A G is a member from its spawn to its end.
 class stop_state {
  public:
-  // True: a stop has been asked for already.
-  bool add(G& g) noexcept;
+  // The G gets what has been asked for already.
+  void add(G& g) noexcept;
   void remove(G& g) noexcept;
   void raise(stop_level level) noexcept;
   stop_level level() const noexcept { return level_.load(std::memory_order_relaxed); }

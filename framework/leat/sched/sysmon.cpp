@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/sched/sysmon.hpp>
 
-#include <sys/prctl.h>
+#include <unistd.h>
 #include <algorithm>
 
 #include <leat/base/clock.hpp>
@@ -36,7 +36,7 @@ void sysmon::run() noexcept {
       s_.sysmon_deep_.store(true, std::memory_order_seq_cst);
       full_barrier();
       if (s_.busy_ps_.load(std::memory_order_seq_cst) == 0 && !s_.done_.load(std::memory_order_acquire))
-        (void)s_.sysmon_event_.wait(next_trim_);
+        (void)s_.sysmon_event_.wait(std::min(next_trim_, s_.earliest_timer()));
       s_.sysmon_deep_.store(false, std::memory_order_relaxed);
       nap = shortest_nap;
       quiet = 0;
@@ -46,12 +46,16 @@ void sysmon::run() noexcept {
     }
     now = now_ns();
     s_.coarse_now_.store(now, std::memory_order_relaxed);
+    if (s_.dump_asked_.exchange(false, std::memory_order_relaxed)) s_.dump(STDERR_FILENO);
+    if (s_.busy_ps_.load(std::memory_order_relaxed) == 0) s_.look_for_deadlock();
     bool found = false;
     s_.each_p([&](P& p) { found |= retake(p, now); });
     found |= look_at_timers(now);
     if (s_.poller_->pending() > 0 && now - s_.last_poll_.load(std::memory_order_relaxed) > poll_every) {
       s_.last_poll_.store(now, std::memory_order_relaxed);
+      s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
       found |= s_.poller_->poll() > 0;
+      s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
     }
     housekeeping(now);
     quiet = found ? 0 : quiet + 1;
@@ -71,7 +75,6 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   if (turn != p.seen_turn) {
     p.seen_turn = turn;
     p.seen_at = now;
-    // A G that waits in run_next while its waker computes: nobody was woken for it (hand_off).
     return false;
   }
   const bool queued = !p.ring.empty() || p.run_next.load(std::memory_order_relaxed);

@@ -19,6 +19,17 @@ namespace leat::sched {
 
 namespace {
 
+// What f throws, or bad_alloc when there is no memory for it.
+template <class F>
+std::exception_ptr failure_of(F f) noexcept {
+  try {
+    f();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
 // The runtime was left without the G on this thread; what it refers to may be gone. It never runs again.
 [[noreturn]] void wait_for_the_end() noexcept {
   for (;;) ::pause();
@@ -32,7 +43,8 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   auto fresh = std::unique_ptr<M>(new (std::nothrow) M(*this));
   if (!fresh) return nullptr;
   M* m = nullptr;
-  bool ended = false, tell = false;
+  pthread_t old{};
+  bool tell = false;
   {
     lock_guard hold(lock_);
     if (done_.load(std::memory_order_relaxed)) return nullptr;
@@ -42,14 +54,15 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
     } else {
       ++live_ms_;
       if ((m = ended_m_list_)) {
-        ended = true;
         ended_m_list_ = m->idle_link;
       } else {
         m = fresh.get();
         m->id = static_cast<unsigned>(ms_.size());
-        m->exited.store(true, std::memory_order_relaxed);
         ms_.push_back(std::move(fresh));
       }
+      // From here on shut_down_threads waits for it.
+      m->exited.store(false, std::memory_order_relaxed);
+      old = m->handle.exchange(pthread_t{}, std::memory_order_relaxed);
     }
   }
   if (tell)
@@ -58,12 +71,13 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
                 "find out what blocks (SIGQUIT shows all Gs)",
                 options_.max_threads);
   if (!m) return nullptr;
-  if (ended && m->handle != pthread_t{}) (void)::pthread_join(m->handle, nullptr);
+  if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->idle_link = nullptr;
-  m->picked = nullptr;
+  m->picked = locked;
   m->next_p = p;
   m->next_searching = searching;
   m->locked_g = locked;
+  m->locked_over = false;
   if (locked) locked->locked_m = m;
   m->random = m->id * 2654435761u + 1;
   try {
@@ -71,11 +85,10 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   } catch (const std::bad_alloc&) {
     m->loot.clear();
   }
-  m->exited.store(false, std::memory_order_release);
-  const int e = m->loot.empty() ? ENOMEM : ::pthread_create(&m->handle, nullptr, thread_main, m);
-  if (e == 0) return m;
+  pthread_t handle{};
+  const int e = m->loot.empty() ? ENOMEM : ::pthread_create(&handle, nullptr, thread_main, m);
+  if (e == 0) return m;  // it notes its handle itself, and may have ended by now
   if (locked) locked->locked_m = nullptr;
-  m->handle = pthread_t{};
   thread_ended(*m);
   log_error("sched", "no new thread for a P: {}", std::strerror(e));
   return nullptr;
@@ -91,6 +104,7 @@ void scheduler::thread_ended(M& m) noexcept {
 
 void* scheduler::thread_main(void* arg) {
   M& m = *static_cast<M*>(arg);
+  m.handle.store(::pthread_self(), std::memory_order_relaxed);
   scheduler& s = m.sched;
   m.attach();
   fiber::thread_slot<current_m_tag, M*>::store(&m);
@@ -132,19 +146,18 @@ void scheduler::g0_loop(M& m) noexcept {
     G* g = m.locked_g;
     if (g) {
       // The locked G parked or ended: the P is of no use here until it is ready again.
-      if (g->status.load(std::memory_order_acquire) == g_status::dead || m.picked != g) {
+      if (m.locked_over || m.picked != g) {
         P& p = *m.p.load(std::memory_order_relaxed);
-        const bool over = g->status.load(std::memory_order_relaxed) == g_status::dead;
         m.p.store(nullptr, std::memory_order_relaxed);
         hand_off_p(p);
-        if (over) return;
+        if (m.locked_over) return;
         continue;
       }
       m.picked = nullptr;
     } else {
       g = find_runnable(m);
       if (!g) continue;
-      if (g->wants_own_thread) {
+      if (g->wants_own_thread()) {
         start_locked(m, g);
         continue;
       }
@@ -154,7 +167,15 @@ void scheduler::g0_loop(M& m) noexcept {
 }
 
 void scheduler::run_g(M& m, G* g) noexcept {
-  if (!g->ctx.stack && !give_stack(m, *g)) return;
+  if (!g->ctx.stack && !give_stack(m, *g)) {
+    // Asked again for the reason; it may work by now, which is as good.
+    fiber::stack_error error;
+    P& p = *m.p.load(std::memory_order_relaxed);
+    fiber::stack* const s = stack_for(p, *g, error);
+    if (!s) return fail_to_start(m, *g, failure_of([&] { throw fiber::out_of_stacks(error); }));
+    s->region().give(s, s, 1);
+    return run_g(m, g);
+  }
   P* const p = m.p.load(std::memory_order_relaxed);
   g->status.store(g_status::running, std::memory_order_relaxed);
   bump(p->count.switches);
@@ -164,18 +185,19 @@ void scheduler::run_g(M& m, G* g) noexcept {
   while (m.call.fn) run_call(m);
 }
 
-// A G's stack is chosen at its first run, so that many spawned Gs share few warm stacks.
+fiber::stack* scheduler::stack_for(P& p, const G& g, fiber::stack_error& error) noexcept {
+  return g.stack_size == 0 ? p.stacks.acquire(error)
+                           : fiber::stack_pool::process_wide().acquire(g.stack_size, error);
+}
+
+// A G's stack is chosen at its first run, so that many spawned Gs share few warm stacks. False: there is
+// none; nothing has changed.
 bool scheduler::give_stack(M& m, G& g) noexcept {
-  P& p = *m.p.load(std::memory_order_relaxed);
   fiber::stack_error error;
-  fiber::stack* s = g.stack_size == 0 ? p.stacks.acquire(error)
-                                      : fiber::stack_pool::process_wide().acquire(g.stack_size, error);
-  if (!s) {
-    fail_to_start(m, g, std::make_exception_ptr(fiber::out_of_stacks(error)));
-    return false;
-  }
+  fiber::stack* const s = stack_for(*m.p.load(std::memory_order_relaxed), g, error);
+  if (!s) return false;
   if (options_.stack_census) fiber::census::begin(*s);
-  s->set_label(g.name[0] ? g.name : nullptr);
+  s->set_label(g.label());
   fiber::prepare(g.ctx, *s, g_main, &g, g.ctx.fp);
   return true;
 }
@@ -218,6 +240,7 @@ void scheduler::run_call(M& m) noexcept {
   if (done_.load(std::memory_order_acquire)) wait_for_the_end();
   if (m.p.load(std::memory_order_relaxed)) {
     p->status.store(p_status::running, std::memory_order_relaxed);
+    p->turn.store(p->turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     without_p_.fetch_sub(1, std::memory_order_seq_cst);
   } else {
     // Scenario 11: the old P, else any idle one, else the G queues and the M sleeps.
@@ -244,7 +267,12 @@ void scheduler::run_call(M& m) noexcept {
 // A G comes back into the runtime and its P is gone (scenario 11 for the undeclared call).
 M* scheduler::rejoin(M* m) noexcept {
   m->yield_asked.store(false, std::memory_order_relaxed);
-  if (done_.load(std::memory_order_acquire)) wait_for_the_end();
+  if (done_.load(std::memory_order_acquire)) {
+    // main itself, which computed for long before it returned: it ends without a P.
+    if (m->cur.load(std::memory_order_relaxed) != main_g_) wait_for_the_end();
+    without_p_.fetch_sub(1, std::memory_order_seq_cst);
+    return m;
+  }
   P* q = nullptr;
   {
     lock_guard hold(lock_);
@@ -299,9 +327,10 @@ void scheduler::start_locked(M& m, G* g) noexcept {
   if (own) return;
   // No thread for it: it ends as a failed G would, and the P stays here.
   acquire_p(m, p);
-  fail_to_start(m, *g,
-                std::make_exception_ptr(
-                    spawn_error("no thread of its own: max_threads is reached, or the system refused one")));
+  fail_to_start(
+      m, *g, failure_of([] {
+        throw spawn_error("no thread of its own: max_threads is reached, or the system refused one");
+      }));
 }
 
 // The M of a locked G, without a P: waits until the G is picked somewhere and a P comes along.
@@ -342,7 +371,7 @@ bool scheduler::retire_p(M& m, P& p) noexcept {
   {
     lock_guard hold(lock_);
     global_.append(std::move(left));
-    global_size_.store(global_.size(), std::memory_order_relaxed);
+    note_global_size_locked();
     retired = p.retire.load(std::memory_order_relaxed);
     if (retired) {
       m.p.store(nullptr, std::memory_order_relaxed);
@@ -362,39 +391,37 @@ void scheduler::set_procs(unsigned n) {
   static ranked_mutex one_at_a_time{lock_rank::host, "set_procs"};
   lock_guard resizing(one_at_a_time);
   const unsigned was = procs();
+  // New ones first: memory may fail, and then nothing has changed.
+  for (unsigned i = all_ps_.load(std::memory_order_relaxed); i < n; ++i) {
+    auto made = std::make_unique<P>(i, options_.run_queue, true);
+    made->stacks.bind(*default_stacks_);
+    made->status.store(p_status::stopped, std::memory_order_relaxed);
+    ps_[i].store(made.release(), std::memory_order_release);
+    all_ps_.store(i + 1, std::memory_order_release);
+  }
   procs_.store(n, std::memory_order_relaxed);
-  const auto notice = [](P& p) { p.attention.store(true, std::memory_order_relaxed); };
-  each_p(notice);
-  for (unsigned i = n; i < was; ++i) {
-    P& p = *ps_[i].load(std::memory_order_acquire);
+  each_p([&](P& p) {
     lock_guard hold(lock_);
-    p.retire.store(true, std::memory_order_release);
-    p.attention.store(true, std::memory_order_relaxed);
-    // An idle one stops here. A running one stops in its next round, or sysmon's retake.
-    if (pop_idle_p_locked(&p)) push_idle_p_locked(p);
-  }
-  for (unsigned i = was; i < n; ++i) {
-    P* p = ps_[i].load(std::memory_order_acquire);
-    if (!p) {
-      p = new P(i, options_.run_queue);
-      p->stacks.bind(*default_stacks_);
-      p->shared.store(true, std::memory_order_relaxed);
-      ps_[i].store(p, std::memory_order_release);
-      all_ps_.store(i + 1, std::memory_order_release);
-      lock_guard hold(lock_);
+    const p_status status = p.status.load(std::memory_order_relaxed);
+    p.retire.store(p.id >= n, std::memory_order_relaxed);
+    if (p.id < n && status == p_status::stopped) {
       busy_ps_.fetch_add(1, std::memory_order_seq_cst);
-      push_idle_p_locked(*p);
-      continue;
+      push_idle_p_locked(p);
+      return;
     }
-    lock_guard hold(lock_);
-    p->retire.store(false, std::memory_order_release);
-    // Still running when it was to stop: it just goes on.
-    if (p->status.load(std::memory_order_acquire) == p_status::stopped) {
-      busy_ps_.fetch_add(1, std::memory_order_seq_cst);
-      push_idle_p_locked(*p);
+    if (pop_idle_p_locked(&p)) {
+      // Nobody owns it: thieves can be let in, or it can stop, right here.
+      if (n > 1 && !p.shared.load(std::memory_order_relaxed)) {
+        p.ring.let_thieves_in();
+        p.shared.store(true, std::memory_order_release);
+      }
+      push_idle_p_locked(p);
+      return;
     }
-  }
-  for (unsigned i = was; i < n; ++i) wake_if_needed();
+    // Running, or on its way to an M: seen to in its next round, or after sysmon's retake.
+    p.attention.store(true, std::memory_order_release);  // pairs with find_runnable
+  });
+  for (unsigned i = 0; i <= (n > was ? n - was : 0); ++i) wake_if_needed();
 }
 
 }  // namespace leat::sched

@@ -10,8 +10,8 @@
 // The heap is never moved to another P: a P that set_procs has stopped keeps its timers, and the others
 // look at them as they look at everybody's.
 //
-// A sleeper adds its timer and must not be readied while it still stands on its stack: it holds the lock
-// through the switch and drops it on the far side (scheduler::sleep).
+// A sleeper must not be readied while it still stands on its stack: its timer is added on the far side of
+// the switch (scheduler::arm_timer).
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -31,6 +31,7 @@ struct timer {
   G* g = nullptr;                   // who waits
   timer_heap* home = nullptr;       // set by the waiter before it parks; fixed while armed
   std::size_t index = not_in_heap;  // under the heap's lock
+  bool refused = false;             // no memory for it; written on the far side, read by the woken G
   static constexpr std::size_t not_in_heap = std::numeric_limits<std::size_t>::max();
 };
 
