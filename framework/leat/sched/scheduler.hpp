@@ -157,6 +157,7 @@ class scheduler {
   G* pop_global_locked() noexcept LEAT_REQUIRES(lock_);
   void note_global_size_locked() noexcept LEAT_REQUIRES(lock_) {
     // Release: a G that left the queue for a ring is in that ring for whoever reads the smaller size.
+    due_size_.store(due_.size(), std::memory_order_relaxed);
     global_size_.store(global_.size() + due_.size(), std::memory_order_release);
   }
   bool try_spin(M& m) noexcept;
@@ -244,13 +245,14 @@ class scheduler {
   std::atomic<int> spinning_{0};
   std::atomic<int> most_spinning_{0};
   std::atomic<std::size_t> global_size_{0};
+  std::atomic<std::size_t> due_size_{0};  // the part of it that is due_
 
   alignas(64) mutable ranked_spinlock lock_{lock_rank::scheduler, "scheduler"};
-  // Two parts of one global queue: Gs whose time had come and found no room in a ring, and all others. They
-  // are served in turn, so that neither a crowd of spawned Gs makes sleepers late nor the other way round.
+  // Two parts of one global queue: Gs whose time had come and found no room in a ring, and all others. The
+  // first go first, with a share for the others: a crowd of spawned Gs must not make sleepers late.
   g_queue global_ LEAT_GUARDED_BY(lock_);
   g_queue due_ LEAT_GUARDED_BY(lock_);
-  bool due_turn_ LEAT_GUARDED_BY(lock_) = true;
+  std::uint32_t global_turn_ LEAT_GUARDED_BY(lock_) = 0;
   P* idle_p_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   M* idle_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   unsigned idle_ms_ LEAT_GUARDED_BY(lock_) = 0;

@@ -2,6 +2,7 @@
 #include <leat/sched/timers.hpp>
 
 #include <algorithm>
+#include <vector>
 
 #include <leat/base/check.hpp>
 
@@ -11,18 +12,18 @@ constexpr std::size_t ways = 4;
 }
 
 void timer_heap::sift_up(std::size_t i) noexcept {
-  timer* const t = heap_[i];
+  const entry e = heap_[i];
   while (i > 0) {
     const std::size_t parent = (i - 1) / ways;
-    if (heap_[parent]->when <= t->when) break;
-    place(i, heap_[parent]);
+    if (heap_[parent].when <= e.when) break;
+    heap_[i] = heap_[parent];
     i = parent;
   }
-  place(i, t);
+  heap_[i] = e;
 }
 
 void timer_heap::sift_down(std::size_t i) noexcept {
-  timer* const t = heap_[i];
+  const entry e = heap_[i];
   const std::size_t n = heap_.size();
   for (;;) {
     const std::size_t first = i * ways + 1;
@@ -30,38 +31,50 @@ void timer_heap::sift_down(std::size_t i) noexcept {
     std::size_t least = first;
     const std::size_t end = std::min(first + ways, n);
     for (std::size_t c = first + 1; c < end; ++c)
-      if (heap_[c]->when < heap_[least]->when) least = c;
-    if (heap_[least]->when >= t->when) break;
-    place(i, heap_[least]);
+      if (heap_[c].when < heap_[least].when) least = c;
+    if (heap_[least].when >= e.when) break;
+    heap_[i] = heap_[least];
     i = least;
   }
-  place(i, t);
+  heap_[i] = e;
+}
+
+void timer_heap::pop_top() noexcept {
+  heap_[0] = heap_.back();
+  heap_.pop_back();
+  if (!heap_.empty()) sift_down(0);
+}
+
+// Restores "the top is live", and rebuilds the heap when most of it is stale.
+void timer_heap::drop_stale() noexcept {
+  if (stale_ > 64 && stale_ > heap_.size() / 2) {
+    std::erase_if(heap_, [this](const entry& e) LEAT_NO_THREAD_SAFETY_ANALYSIS { return !live(e); });
+    stale_ = 0;
+    for (std::size_t i = heap_.size() / ways + 1; i-- > 0;)
+      if (i < heap_.size()) sift_down(i);
+    return;
+  }
+  while (!heap_.empty() && !live(heap_[0])) {
+    pop_top();
+    --stale_;
+  }
 }
 
 void timer_heap::add_locked(timer& t) {
-  LEAT_DCHECK(t.index == timer::not_in_heap, "a timer was added twice");
-  heap_.push_back(&t);
-  t.index = heap_.size() - 1;
-  sift_up(t.index);
-  if (t.index == 0) publish();
-}
-
-void timer_heap::remove_at(std::size_t i) noexcept {
-  heap_[i]->index = timer::not_in_heap;
-  timer* const last = heap_.back();
-  heap_.pop_back();
-  if (i < heap_.size()) {
-    place(i, last);
-    sift_up(i);
-    sift_down(last->index);
-  }
+  LEAT_DCHECK(t.armed == 0, "a timer was added twice");
+  heap_.push_back({t.when, &t, ++numbers_});
+  t.armed = numbers_;
+  sift_up(heap_.size() - 1);
+  if (heap_[0].t == &t) publish();
 }
 
 bool timer_heap::remove_locked(timer& t) noexcept {
-  if (t.index == timer::not_in_heap) return false;
-  const bool first = t.index == 0;
-  remove_at(t.index);
-  if (first) publish();
+  if (t.armed == 0) return false;
+  t.armed = 0;
+  ++stale_;
+  const std::int64_t was = heap_[0].when;
+  drop_stale();
+  if (heap_.empty() || heap_[0].when != was) publish();
   return true;
 }
 
@@ -69,9 +82,12 @@ std::size_t timer_heap::take_due(std::int64_t now, G** out, std::size_t most) no
   if (next_.load(std::memory_order_relaxed) > now) return 0;
   lock_guard hold(lock_);
   std::size_t n = 0;
-  while (n < most && !heap_.empty() && heap_[0]->when <= now) {
-    out[n++] = heap_[0]->g;
-    remove_at(0);
+  while (n < most && !heap_.empty() && heap_[0].when <= now) {
+    timer& t = *heap_[0].t;
+    out[n++] = t.g;
+    t.armed = 0;
+    pop_top();
+    drop_stale();
   }
   if (n > 0) publish();
   return n;

@@ -26,13 +26,13 @@ namespace leat::sched {
 struct G;
 class timer_heap;
 
+// One per G, armed at most once at a time, in memory that outlives every heap entry (G chunks are not freed).
 struct timer {
-  std::int64_t when = 0;            // under the heap's lock
-  G* g = nullptr;                   // who waits
-  timer_heap* home = nullptr;       // set by the waiter before it parks; fixed while armed
-  std::size_t index = not_in_heap;  // under the heap's lock
-  bool refused = false;             // no memory for it; written on the far side, read by the woken G
-  static constexpr std::size_t not_in_heap = std::numeric_limits<std::size_t>::max();
+  std::int64_t when = 0;       // set by the waiter before it parks
+  G* g = nullptr;              // who waits
+  timer_heap* home = nullptr;  // set by the waiter before it parks; fixed while armed
+  std::uint64_t armed = 0;     // under the heap's lock: the number of the live entry; 0: none
+  bool refused = false;        // no memory for it; written on the far side, read by the woken G
 };
 
 class timer_heap {
@@ -54,24 +54,32 @@ class timer_heap {
 
   std::size_t size() noexcept {
     lock_guard hold(lock_);
-    return heap_.size();
+    return heap_.size() - stale_;
   }
 
  private:
+  // An entry holds its deadline, so that the heap is ordered without touching the timers, which are spread
+  // over all of memory. Cancelling leaves the entry behind, out of date: its number is no longer the
+  // timer's. The one at the top is always live.
+  struct entry {
+    std::int64_t when;
+    timer* t;
+    std::uint64_t number;
+  };
+  bool live(const entry& e) const noexcept LEAT_REQUIRES(lock_) { return e.t->armed == e.number; }
   void sift_up(std::size_t i) noexcept LEAT_REQUIRES(lock_);
   void sift_down(std::size_t i) noexcept LEAT_REQUIRES(lock_);
-  void remove_at(std::size_t i) noexcept LEAT_REQUIRES(lock_);
-  void place(std::size_t i, timer* t) noexcept LEAT_REQUIRES(lock_) {
-    heap_[i] = t;
-    t->index = i;
-  }
+  void pop_top() noexcept LEAT_REQUIRES(lock_);
+  void drop_stale() noexcept LEAT_REQUIRES(lock_);
   void publish() noexcept LEAT_REQUIRES(lock_) {
     // seq_cst: an M that goes to sleep reads it after a full barrier (idle protocol, scheduler.hpp).
-    next_.store(heap_.empty() ? no_timer : heap_[0]->when, std::memory_order_seq_cst);
+    next_.store(heap_.empty() ? no_timer : heap_[0].when, std::memory_order_seq_cst);
   }
 
   ranked_spinlock lock_{lock_rank::timers, "timers"};
-  std::vector<timer*> heap_ LEAT_GUARDED_BY(lock_);  // 4-ary, earliest first
+  std::vector<entry> heap_ LEAT_GUARDED_BY(lock_);  // 4-ary, earliest first
+  std::size_t stale_ LEAT_GUARDED_BY(lock_) = 0;    // entries of cancelled timers
+  std::uint64_t numbers_ LEAT_GUARDED_BY(lock_) = 0;
   std::atomic<std::int64_t> next_{no_timer};
 };
 
