@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One round of scheduling: where the next G comes from, and where a readied one goes.
+#include <sched.h>
 #include <algorithm>
 
 #include <leat/base/clock.hpp>
@@ -51,8 +52,11 @@ void scheduler::push_global(G* g) noexcept {
 }
 
 void scheduler::push_local(M& m, P& p, G* g) noexcept {
-  if (p.ring.push(g)) [[likely]]
-    return wake_if_needed();
+  if (p.ring.push(g)) [[likely]] {
+    // Alone, this P is the only one and busy: there is nobody to wake.
+    if (p.shared.load(std::memory_order_relaxed)) wake_if_needed();
+    return;
+  }
   // Half of the ring and the new one go to the global queue in one batch.
   g_queue batch;
   const std::uint32_t n = p.ring.spill_half([&](G* x) { batch.push_back(x); });
@@ -275,24 +279,31 @@ G* scheduler::found_work(M& m, G* g) noexcept {
   return g;
 }
 
-G* scheduler::steal_run_next(M& m, P& victim) noexcept {
-  (void)m;
+G* scheduler::steal_run_next(P& victim) noexcept {
   const std::uint32_t seen = victim.hand_offs.load(std::memory_order_relaxed);
-  if (!victim.run_next.load(std::memory_order_relaxed)) return nullptr;
-  // A pair that talks changes the count every few dozen ns; leave it alone.
-  for (int i = 0; i < 64; ++i) cpu_pause();
-  M* const owner = victim.m.load(std::memory_order_acquire);
-  if (!owner || victim.hand_offs.load(std::memory_order_relaxed) != seen) return nullptr;
-  if (!owner->gate.try_borrow()) return nullptr;
-  G* g = nullptr;
-  if (owner->p.load(std::memory_order_relaxed) == &victim) {
-    g = victim.run_next.load(std::memory_order_relaxed);
-    victim.run_next.store(nullptr, std::memory_order_relaxed);
-    victim.quiet_hand_offs = 0;
-    victim.hand_off_backoff = 0;
+  // The waker is often still inside the call that woke this M: waiting for it to leave takes microseconds,
+  // sleeping and being woken again takes many.
+  for (int tries = 0; tries < 24; ++tries) {
+    if (!victim.run_next.load(std::memory_order_relaxed)) return nullptr;
+    for (int i = 0; i < 64; ++i) cpu_pause();
+    // A pair that talks changes the count every few dozen ns; leave it alone.
+    M* const owner = victim.m.load(std::memory_order_acquire);
+    if (!owner || victim.hand_offs.load(std::memory_order_relaxed) != seen) return nullptr;
+    if (owner->gate.in_runtime() || !owner->gate.try_borrow()) {
+      ::sched_yield();  // the kernel may have put us on the very core the waker was on
+      continue;
+    }
+    G* g = nullptr;
+    if (owner->p.load(std::memory_order_relaxed) == &victim) {
+      g = victim.run_next.load(std::memory_order_relaxed);
+      victim.run_next.store(nullptr, std::memory_order_relaxed);
+      victim.quiet_hand_offs = 0;
+      victim.hand_off_backoff = 0;
+    }
+    owner->gate.give_back();
+    return g;
   }
-  owner->gate.give_back();
-  return g;
+  return nullptr;
 }
 
 G* scheduler::steal(M& m, P& thief, int passes) noexcept {
@@ -319,7 +330,7 @@ G* scheduler::steal(M& m, P& thief, int passes) noexcept {
         return m.loot[0];
       }
       if (!last) continue;
-      if (G* g = steal_run_next(m, victim)) {
+      if (G* g = steal_run_next(victim)) {
         bump(thief.count.steals);
         bump(thief.count.stolen_gs);
         thief.events.add(event_kind::stolen, g->id, 1, 1 | victim.id << 16);

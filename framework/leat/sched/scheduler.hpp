@@ -149,7 +149,7 @@ class scheduler {
   G* found_work(M& m, G* g) noexcept;
   G* take_global(M& m, P& p, bool one) noexcept;
   G* steal(M& m, P& thief, int passes) noexcept;
-  G* steal_run_next(M& m, P& victim) noexcept;
+  G* steal_run_next(P& victim) noexcept;
   bool run_due_timers(M* m, P& of) noexcept;
   void push_local(M& m, P& p, G* g) noexcept;
   void hand_off(M& m, P& p, G* g) noexcept;

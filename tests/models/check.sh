@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSL-1.0
+#
+# Checks the Promela models: the true ones must have no error, each broken variant must have one.
+# Usage: check.sh [retake] [wake] [timer_poll]      (all without arguments)
+# Needs spin and a C compiler. Without spin: exit code 77, which ctest takes for "skipped".
+set -u
+here=$(cd "${0%/*}" && pwd) || exit 1
+cc=${CC:-cc}
+
+command -v spin >/dev/null 2>&1 || { echo "skipped: spin is not installed (Debian: apt install spin)"; exit 77; }
+command -v "${cc%% *}" >/dev/null 2>&1 || { echo "no C compiler: '$cc' not found; set CC"; exit 1; }
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+bad=0
+
+# The compiler takes longer than most searches, so only the long ones are optimised.
+optimise=-O0
+
+# one MODEL good|broken safety|liveness [-DNAME...]
+one() {
+  model=$1 expect=$2 kind=$3
+  shift 3
+  what="$model $*"
+  work=$dir/run
+  rm -rf "$work" && mkdir "$work" && cd "$work" || exit 1
+  if [ "$kind" = liveness ]; then defs='-DNFAIR=3' args='-a -f'; else defs='-DSAFETY' args=''; fi
+  cp "$here/$model.pml" . &&
+    spin "$@" -a "$model.pml" >spin.out 2>&1 &&
+    $cc $optimise -w -DMEMLIM=3000 $defs -o pan pan.c >cc.out 2>&1 ||
+    { echo "FAILED   $what: the model could not be built"; cat spin.out cc.out 2>/dev/null; bad=1; return; }
+  ./pan -m100000 $args >pan.out 2>&1
+  errors=$(sed -n 's/.*errors: \([0-9][0-9]*\).*/\1/p' pan.out)
+  states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.out)
+  seconds=$(sed -n 's/^pan: elapsed time \([0-9.e+-]*\) seconds.*/\1/p' pan.out)
+  figures="${states:-?} states, ${seconds:-?} s"
+  first=$(sed -n 's/^pan:1: //p' pan.out)
+  # A search that was cut short proves nothing.
+  cut_short='Search not completed|max search depth too small|out of memory'
+  if [ -z "$errors" ] || { [ "$errors" = 0 ] && grep -Eq "$cut_short" pan.out; }; then
+    echo "FAILED   $what: the search was not completed ($figures)"
+    cat pan.out
+    bad=1
+  elif [ "$expect" = good ] && [ "$errors" != 0 ]; then
+    echo "FAILED   $what: $first ($figures); the trail:"
+    spin "$@" -t -p -g "$model.pml" 2>&1 | tail -n 150
+    bad=1
+  elif [ "$expect" = broken ] && [ "$errors" = 0 ]; then
+    echo "FAILED   $what: this broken variant was not caught ($figures)"
+    bad=1
+  elif [ "$expect" = broken ]; then
+    echo "caught   $what: ${first%% (at depth*} ($figures)"
+  else
+    echo "holds    $what ($figures)"
+  fi
+}
+
+retake() {
+  one retake good safety
+  one retake good liveness -DLIVENESS
+  for v in NO_HEAVY_BARRIER NO_ASKING_LOCK ASKER_WRITES_QUIET DENY_RELAXED LEAVE_RELAXED; do
+    one retake broken safety -D$v
+  done
+}
+
+wake() {
+  for spin_limit in 0 1 2; do
+    one wake good safety -DSPIN=$spin_limit -DMS=2
+  done
+  one wake good safety -DSPIN=1 -DMS=2 -DFOREIGN=1 -DRETURNER=1
+  optimise=-O2
+  one wake good safety -DSPIN=1 -DMS=3 -DFOREIGN=1
+  one wake good safety -DSPIN=1 -DMS=3 -DLOCAL=0
+  optimise=-O0
+  for v in NO_SUBMIT_BARRIER NO_IDLE_BARRIER NO_IDLE_RECHECK NO_PASS_ON LAST_BY_LOAD NO_SECOND_LOOK \
+    GLOBAL_LOAD_RELAXED; do
+    one wake broken safety -DSPIN=1 -DMS=2 -D$v
+  done
+  one wake good safety -DSPIN=1 -DMS=2 -DLIMITED
+  one wake broken safety -DSPIN=1 -DMS=2 -DLIMITED -DNO_LOOK_BEFORE_SLEEP
+  one wake broken safety -DSPIN=1 -DMS=2 -DLIMITED -DUNDO_OUTSIDE_LOCK
+}
+
+timer_poll() {
+  one timer_poll good safety
+  for v in NO_RECHECK NO_INTERRUPT ADDER_RELAXED POLLER_RELAXED; do
+    one timer_poll broken safety -D$v
+  done
+}
+
+for m in ${*:-retake wake timer_poll}; do
+  case $m in
+    retake | wake | timer_poll) $m ;;
+    *) echo "no such model: $m"; exit 2 ;;
+  esac
+done
+exit $bad

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <fcntl.h>
+#include <csignal>
+
+#include "fixture.hpp"
+#include "support/child.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+using leat::test::run_self;
+
+// With external linkage: the program exports its symbols, so the dump can name them.
+[[gnu::noinline]] void wait_in_a_named_function(signal_to_g& s) {
+  s.wait();
+  asm volatile("" ::: "memory");  // no tail call: the frame stays
+}
+[[gnu::noinline]] void sleep_in_another_named_function() {
+  (void)sleep_for(1h);
+  asm volatile("" ::: "memory");
+}
+
+namespace {
+
+std::string dumped() {
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  REQUIRE(::fcntl(pipe[0], F_SETFL, O_NONBLOCK) == 0);
+  dump(pipe[1]);
+  ::close(pipe[1]);
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(pipe[0], part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(n));
+  ::close(pipe[0]);
+  return text;
+}
+
+bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a dump shows each G with id, name, status, what it waits for, and where it stands") {
+  sweep_clean([] {
+    signal_to_g s;
+    auto reader = spawn("reader", [&] { wait_in_a_named_function(s); });
+    auto sleeper = spawn("sleeper", [] { sleep_in_another_named_function(); });
+    auto joiner = spawn("joiner", [&] { reader.get(); });
+    CHECK(eventually([] { return stats().parks >= 3; }));
+    const std::string text = dumped();
+    CHECK_MESSAGE(has(text, "4 Gs"), text);
+    CHECK(has(text, "G " + std::to_string(self().id) + " 'main': running"));
+    CHECK(has(text, "'reader': waiting for parked, since "));
+    CHECK(has(text, "'sleeper': waiting for sleep, since "));
+    CHECK(has(text, "'joiner': waiting for join, since "));
+    CHECK(has(text, "wait_in_a_named_function"));
+    CHECK(has(text, "sleep_in_another_named_function"));
+    s.signal();
+    joiner.get();
+  });
+}
+
+TEST_CASE("a dump can be taken at any time by anyone while Gs come and go") {
+  run_clean(with_procs(2), [] {
+    std::atomic<bool> over{false};
+    std::vector<task<void>> all;
+    for (int i = 0; i < 20; ++i) {
+      all.push_back(spawn([&] {
+        while (!over) {
+          spawn([] { (void)sleep_for(10us); }).get();
+          yield();
+        }
+      }));
+    }
+    const int nowhere = ::open("/dev/null", O_WRONLY);
+    REQUIRE(nowhere >= 0);
+    std::thread outside([&] {
+      for (int i = 0; i < 50; ++i) dump(nowhere);
+    });
+    for (int i = 0; i < 50; ++i) {
+      dump(nowhere);
+      yield();
+    }
+    blocking([&] { outside.join(); });
+    over = true;
+    for (auto& t : all) t.get();
+    ::close(nowhere);
+  });
+}
+
+LEAT_CHILD(dumps_on_sigquit) {
+  const int status = leat::run(with_procs(2), [] {
+    static signal_to_g s;
+    auto reader = spawn("reader", [] { wait_in_a_named_function(s); });
+    while (stats().parks < 1) yield();
+    ::kill(::getpid(), SIGQUIT);
+    (void)sleep_for(50ms);
+    s.signal();
+    reader.get();
+    return 9;
+  });
+  std::printf("run returned %d\n", status);
+}
+LEAT_CHILD(dumps_when_idle) {
+  leat::run(with_procs(1), [] {
+    auto sleeper = spawn("sleeper", [] { sleep_in_another_named_function(); });
+    std::thread late([] {
+      while (stats().idle_procs < 1) std::this_thread::yield();
+      ::kill(::getpid(), SIGQUIT);
+    });
+    (void)sleep_for(100ms);
+    late.join();
+  });
+}
+LEAT_CHILD(sigquit_after_run_is_as_before) {
+  leat::run(with_procs(1), [] {});
+  ::raise(SIGQUIT);
+  std::printf("still here\n");
+}
+
+TEST_CASE("SIGQUIT dumps all Gs and the program goes on") {
+  const auto r = run_self("dumps_on_sigquit");
+  INFO(r.output);
+  CHECK(r.exited(0));
+  CHECK(r.said("'reader': waiting for parked"));
+  CHECK(r.said("wait_in_a_named_function"));
+  CHECK(r.said("'main'"));
+  CHECK(r.said("run returned 9"));
+  const auto idle = run_self("dumps_when_idle");
+  INFO(idle.output);
+  CHECK(idle.exited(0));
+  CHECK(idle.said("'sleeper': waiting for sleep"));
+  CHECK(idle.said("sleep_in_another_named_function"));
+}
+
+TEST_CASE("after run, SIGQUIT does what it did before") {
+  const auto r = run_self("sigquit_after_run_is_as_before");
+  CHECK(r.died_by(SIGQUIT));
+  CHECK_FALSE(r.said("still here"));
+}

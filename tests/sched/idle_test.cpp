@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <sys/resource.h>
+#include <cstdio>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <leat/fiber/annotate.hpp>
+#include <leat/leat.hpp>
+
+#include "hang_guard.hpp"
+
+using namespace leat::sched::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// GCC's ThreadSanitizer holds fewer than 500 fibers at a time on AArch64, and its own thread adds to what is
+// measured.
+constexpr std::size_t sleepers = leat::fiber::under_tsan ? 300 : 1000;
+constexpr double allowed_share = slow_build > 1 ? 0.02 : 0.001;
+
+// Of one core, this whole process: sysmon, the poller, everything.
+double cpu_seconds() {
+  rusage u{};
+  ::getrusage(RUSAGE_SELF, &u);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
+double share_while(leat::nanoseconds d) {
+  const double before = cpu_seconds();
+  const std::int64_t begin = leat::now_ns();
+  (void)leat::sleep_for(d);
+  const double share = (cpu_seconds() - before) / (1e-9 * static_cast<double>(leat::now_ns() - begin));
+  std::printf("CPU use %.4f %%\n", 100 * share);
+  return share;
+}
+
+void park_many(std::vector<leat::task<void>>& into) {
+  for (std::size_t i = 0; i < sleepers; ++i)
+    into.push_back(leat::spawn("parked", [] {
+      while (leat::sleep_for(1h) != leat::sleep_result::stopped) {
+      }
+    }));
+  // All have begun to sleep, and sysmon has had its second of staying up.
+  (void)leat::sleep_for(1500ms);
+}
+
+}  // namespace
+
+TEST_CASE("a runtime with a thousand parked Gs uses no CPU") {
+  leat::run({.procs = 2}, [] {
+    std::vector<leat::task<void>> parked;
+    park_many(parked);
+    CHECK(leat::stats().live == sleepers + 1);
+    CHECK(share_while(5s) < allowed_share);
+    const leat::runtime_stats s = leat::stats();
+    CHECK(s.spinning == 0);
+    CHECK(s.global_length == 0);
+    for (auto& t : parked) t.request_stop();
+    for (auto& t : parked) t.get();
+    CHECK(leat::stats().live == 1);
+  });
+}
+
+TEST_CASE("a G that ticks ten times a second among parked ones stays cheap and on time") {
+  leat::run({.procs = 2}, [] {
+    std::vector<leat::task<void>> parked;
+    park_many(parked);
+    int ticks = 0;
+    std::int64_t worst = 0;
+    auto ticker = leat::spawn("ticker", [&] {
+      std::int64_t due = leat::now_ns();
+      do {
+        due += 100'000'000;
+        if (leat::sleep_until(leat::time_point(leat::nanoseconds(due))) == leat::sleep_result::stopped)
+          return;
+        worst = std::max(worst, leat::now_ns() - due);
+        ++ticks;
+      } while (!leat::stop_requested());
+    });
+    // sysmon stays up between ticks, a look every 10 ms.
+    CHECK(share_while(3s) < 20 * allowed_share);
+    ticker.request_stop();
+    ticker.get();
+    CHECK(ticks >= 20);
+    CHECK(leat::nanoseconds(worst) < 100ms * slow_build);
+    for (auto& t : parked) t.request_stop();
+  });
+}
+
+TEST_CASE("a sysmon that sleeps deeply wakes for the first hog") {
+  leat::run({.procs = 1}, [] {
+    (void)leat::sleep_for(2500ms);  // all Ps are idle: sysmon has gone to sleep for good
+    auto hog = leat::spawn("hog", [] { spin_for(400ms); });
+    const std::int64_t begin = leat::now_ns();
+    (void)leat::sleep_for(20ms);
+    CHECK(leat::nanoseconds(leat::now_ns() - begin) < 300ms);
+    CHECK(leat::stats().retakes >= 1);
+    hog.get();
+  });
+}

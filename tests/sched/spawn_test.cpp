@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <array>
+#include <memory>
+#include <stdexcept>
+
+#include <leat/fiber/stack_pool.hpp>
+
+#include "fixture.hpp"
+#include "support/alloc_count.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+
+LEAT_COUNT_ALLOCATIONS();
+
+namespace {
+
+std::atomic<int> alive{0};
+
+// Counts its living copies, to see that closures and results are destroyed exactly once.
+struct tracked {
+  tracked() { ++alive; }
+  tracked(const tracked&) { ++alive; }
+  tracked(tracked&&) noexcept { ++alive; }
+  tracked& operator=(const tracked&) = default;
+  ~tracked() { --alive; }
+};
+
+struct throws_on_copy {
+  throws_on_copy() = default;
+  throws_on_copy(const throws_on_copy&) { throw std::runtime_error("no copy"); }
+  void operator()() {}
+};
+
+}  // namespace
+
+TEST_CASE("go runs each closure once, from Gs and from plain threads") {
+  sweep_clean([] {
+    std::vector<std::atomic<int>> ran(400);
+    for (std::size_t i = 0; i < 200; ++i) go([&ran, i] { ++ran[i]; });
+    std::thread([&] {
+      for (std::size_t i = 200; i < 400; ++i) go([&ran, i] { ++ran[i]; });
+    }).join();
+    CHECK(eventually([] { return stats().live == 1; }));
+    for (auto& r : ran) CHECK(r == 1);
+  });
+}
+
+TEST_CASE("a task gives back its result, or what it threw") {
+  sweep_clean([] {
+    CHECK(spawn([] { return 42; }).get() == 42);
+    CHECK(spawn([] { return std::string(1000, 'x'); }).get() == std::string(1000, 'x'));
+    spawn([] {}).get();
+    CHECK_THROWS_WITH_AS(spawn([]() -> int { throw std::runtime_error("lost"); }).get(), "lost",
+                         std::runtime_error);
+    CHECK_THROWS_AS(spawn([] { throw 5; }).get(), int);
+    CHECK_THROWS_AS(spawn([] { throw stopped{}; }).get(), stopped);
+  });
+}
+
+TEST_CASE("move-only closures and results are fine") {
+  sweep_clean([] {
+    auto box = std::make_unique<int>(3);
+    auto t = spawn([box = std::move(box)]() mutable {
+      ++*box;
+      return std::move(box);
+    });
+    CHECK(*t.get() == 4);
+    std::atomic<int> seen{0};
+    go([p = std::make_unique<int>(9), &seen] { seen = *p; });
+    CHECK(eventually([&] { return seen == 9; }));
+  });
+}
+
+TEST_CASE("closures and results of any size and alignment arrive intact") {
+  run_clean(with_procs(2), [] {
+    std::array<int, 1000> big{};
+    for (std::size_t i = 0; i < big.size(); ++i) big[i] = static_cast<int>(i);
+    const auto back = spawn([big] { return big; }).get();
+    CHECK(back == big);
+    struct alignas(256) wide {
+      int value = 0;
+      bool aligned() const { return reinterpret_cast<std::uintptr_t>(this) % 256 == 0; }
+    };
+    wide w;
+    w.value = 8;
+    CHECK(spawn([w] { return w.aligned() ? w.value : -1; }).get() == 8);
+  });
+}
+
+TEST_CASE("closures and results are destroyed once, whoever ends first") {
+  alive = 0;
+  sweep_clean([] {
+    {
+      auto kept = spawn([t = tracked()] { return tracked(t); });
+      auto dropped = spawn([t = tracked()] { return tracked(t); });
+      auto threw = spawn([t = tracked()] { throw tracked(t); });
+      auto unjoined = spawn([t = tracked(), big = std::array<char, 200>()] { return big[0]; });
+      (void)kept.get();
+      CHECK_THROWS_AS(threw.get(), tracked);
+    }
+    go([t = tracked()] {});
+    go([t = tracked(), big = std::array<char, 200>()] { (void)big; });
+    CHECK(eventually([] { return stats().live == 1 && alive == 0; }));
+  });
+  CHECK(alive == 0);
+}
+
+TEST_CASE("a closure that cannot be copied into the G throws at the spawn and leaves nothing") {
+  run_clean(with_procs(1), [] {
+    const throws_on_copy f;
+    stop_source source;
+    CHECK_THROWS_AS(go(f), std::runtime_error);
+    CHECK_THROWS_AS((void)spawn(f), std::runtime_error);
+    CHECK_THROWS_AS((void)spawn({.name = "x", .stop = source}, f), std::runtime_error);
+    source.request_stop();
+    CHECK(stats().live == 1);
+  });
+}
+
+TEST_CASE("a task can be moved and its result fetched from the new handle") {
+  sweep_clean([] {
+    auto a = spawn([] { return 6; });
+    auto b = std::move(a);
+    CHECK_FALSE(a.valid());  // NOLINT: the moved-from state is what is tested
+    CHECK(b.valid());
+    CHECK(b.get() == 6);
+    CHECK_FALSE(b.valid());
+    task<int> c;
+    c = spawn([] { return 7; });
+    CHECK(c.get() == 7);
+    std::vector<task<int>> all;
+    for (int i = 0; i < 20; ++i) all.push_back(spawn([i] { return i; }));
+    int sum = 0;
+    for (auto& t : all) sum += t.get();
+    CHECK(sum == 190);
+  });
+}
+
+TEST_CASE("assigning to a task stops and joins the one it held") {
+  sweep_clean([] {
+    std::atomic<bool> first_ended{false};
+    auto t = spawn([&] {
+      (void)sleep_for(1h);
+      first_ended = true;
+      return 1;
+    });
+    t = spawn([] { return 2; });
+    CHECK(first_ended);
+    CHECK(t.get() == 2);
+  });
+}
+
+TEST_CASE("an empty task refuses join and get and says that it is empty") {
+  task<int> t;
+  CHECK_FALSE(t.valid());
+  CHECK_FALSE(t.done());
+  t.request_stop();
+  CHECK_THROWS_AS(t.join(), std::logic_error);
+  CHECK_THROWS_AS(t.get(), std::logic_error);
+  run_clean(with_procs(1), [] {
+    auto used = spawn([] { return 1; });
+    CHECK(used.get() == 1);
+    CHECK_THROWS_AS(used.get(), std::logic_error);
+  });
+}
+
+TEST_CASE("the destructor of a task asks it to stop and waits for its end") {
+  sweep_clean([] {
+    std::atomic<bool> ended{false};
+    sleep_result how = sleep_result::elapsed;
+    {
+      auto t = spawn([&] {
+        how = sleep_for(1h);
+        ended = true;
+      });
+    }
+    CHECK(ended);
+    CHECK(how == sleep_result::stopped);
+  });
+}
+
+TEST_CASE("join returns when the task has ended, any number of times, and leaves the result") {
+  sweep_clean([] {
+    auto t = spawn([] {
+      (void)sleep_for(1ms);
+      return 3;
+    });
+    CHECK(t.join() == join_result::ended);
+    CHECK(t.done());
+    CHECK(t.join() == join_result::ended);
+    CHECK(t.get() == 3);
+  });
+}
+
+TEST_CASE("a joiner that is asked to stop comes back, and the task goes on") {
+  sweep_clean([] {
+    std::atomic<bool> over{false};
+    auto slow = spawn([&] {
+      while (!over) (void)sleep_for(100us);
+      return 4;
+    });
+    auto joiner = spawn([&] { return slow.join(); });
+    yield();
+    joiner.request_stop();
+    CHECK(joiner.get() == join_result::stopped);
+    CHECK_FALSE(slow.done());
+    over = true;
+    CHECK(slow.get() == 4);
+  });
+}
+
+TEST_CASE("get waits past a stop of the caller") {
+  sweep_clean([] {
+    std::atomic<bool> over{false};
+    auto slow = spawn([&] {
+      while (!over) (void)sleep_for(100us);
+      return 4;
+    });
+    auto joiner = spawn([&] { return slow.get(); });
+    yield();
+    joiner.request_stop();
+    CHECK_FALSE(joiner.done());
+    over = true;
+    CHECK(joiner.get() == 4);
+  });
+}
+
+TEST_CASE("plain threads spawn, join and get") {
+  sweep_clean([] {
+    blocking([] {
+      auto t = spawn([] { return thread_id(); });
+      CHECK(t.join() == join_result::ended);
+      CHECK(t.get() != 0);
+    });
+    std::atomic<int> got{0};
+    std::thread outside([&] {
+      for (int i = 0; i < 50; ++i) got += spawn([] { return 1; }).get();
+      auto stopped_by_destructor = spawn([] { (void)sleep_for(1h); });
+    });
+    CHECK(eventually([&] { return got == 50; }));
+    blocking([&] { outside.join(); });
+  });
+}
+
+TEST_CASE("names are kept, cut to what fits, and gone with the G") {
+  run_clean(with_procs(1), [] {
+    CHECK(self().name == "main");
+    CHECK(spawn("parser", [] { return std::string(self().name); }).get() == "parser");
+    const std::string longer(100, 'n');
+    CHECK(spawn(longer, [] { return std::string(self().name); }).get() ==
+          longer.substr(0, sizeof sched::G::name - 1));
+    CHECK(spawn([] { return std::string(self().name); }).get().empty());
+    std::string seen;
+    go("detached", [&] { seen = self().name; });
+    CHECK(eventually([&] { return seen == "detached"; }));
+  });
+}
+
+TEST_CASE("every G has an id of its own") {
+  sweep_clean([] {
+    std::mutex lock;
+    std::vector<std::uint64_t> ids{self().id};
+    const auto note = [&] {
+      std::lock_guard hold(lock);
+      ids.push_back(self().id);
+    };
+    for (int i = 0; i < 100; ++i) go(note);
+    std::thread([&] {
+      for (int i = 0; i < 100; ++i) go(note);
+    }).join();
+    CHECK(eventually([] { return stats().live == 1; }));
+    std::sort(ids.begin(), ids.end());
+    CHECK(ids.size() == 201);
+    CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
+    CHECK(ids.front() != 0);
+  });
+}
+
+TEST_CASE("an exception out of a bare G is logged with its name, and the program goes on") {
+  sweep([](const runtime_options& o) {
+    log_catcher log;
+    run_clean(o, [] {
+      go("worker", [] { throw std::runtime_error("disk full"); });
+      go("odd", [] { throw 5; });
+      go("leaves", [] { throw stopped{}; });
+      CHECK(eventually([] { return stats().live == 1; }));
+    });
+    const std::string text = log.text();
+    INFO(text);
+    CHECK(log.said("'worker'"));
+    CHECK(log.said("disk full"));
+    CHECK(log.said("'odd'"));
+    CHECK_FALSE(log.said("'leaves'"));
+  });
+}
+
+TEST_CASE("without a runtime nothing can be spawned, and the error says so") {
+  CHECK_THROWS_AS(go([] {}), spawn_error);
+  CHECK_THROWS_AS((void)spawn([] { return 1; }), spawn_error);
+  run_clean(with_procs(1), [] {});
+  CHECK_THROWS_WITH_AS(go([] {}), "nothing can be spawned: no leat::run is under way in this program",
+                       spawn_error);
+}
+
+TEST_CASE("a stack size that no stack can have is refused at the spawn") {
+  run_clean(with_procs(1), [] {
+    for (const std::size_t bad :
+         {std::size_t{1}, fiber::min_stack_size - 1, fiber::max_stack_size + 1, ~std::size_t{0}}) {
+      CHECK_THROWS_AS(go({.stack = bad}, [] {}), fiber::out_of_stacks);
+      CHECK_THROWS_AS((void)spawn({.stack = bad}, [] {}), fiber::out_of_stacks);
+    }
+    CHECK(stats().live == 1);
+  });
+}
+
+TEST_CASE("a G gets the stack it asked for, among others that take the default") {
+  sweep_clean([] {
+    const auto use = [](std::size_t bytes) {
+      volatile char top = 0;
+      volatile char* const deep = static_cast<volatile char*>(__builtin_alloca(bytes));
+      for (std::size_t i = 0; i < bytes; i += 1024) deep[i] = 1;
+      return deep[0] + top;
+    };
+    for (const std::size_t size :
+         {fiber::min_stack_size, std::size_t{100'000}, std::size_t{1} << 20, fiber::max_stack_size}) {
+      std::vector<task<int>> all;
+      for (int i = 0; i < 4; ++i) {
+        all.push_back(spawn({.stack = size}, [&] { return use(size / 2); }));
+        all.push_back(spawn([&] { return use(8 * 1024); }));
+      }
+      for (auto& t : all) CHECK(t.get() == 1);
+    }
+  });
+}
+
+TEST_CASE("a warm spawn allocates nothing") {
+  for (const unsigned procs : {1u, 2u}) {
+    CAPTURE(procs);
+    run_clean(undisturbed(procs), [] {
+      int n = 0;
+      const auto round = [&] {
+        for (int i = 0; i < 100; ++i) n += spawn([i] { return i; }).get();
+        std::atomic<int> ran{0};
+        for (int i = 0; i < 100; ++i) go([&] { ++ran; });
+        while (ran != 100) yield();
+      };
+      for (int i = 0; i < 20; ++i) round();
+      // A thief that starts late brings caches of its own; such a round does not count.
+      std::uint64_t least = ~std::uint64_t{0};
+      for (int i = 0; i < 20; ++i) {
+        const test::alloc_count count;
+        round();
+        least = std::min(least, count.allocations());
+      }
+      CHECK(least == 0);
+    });
+  }
+}
+
+// --- Stopping ---------------------------------------------------------------------------------------
+
+TEST_CASE("stop_requested and checkpoint tell a computing G that it was asked") {
+  sweep_clean([] {
+    std::atomic<bool> runs{false};
+    auto polls = spawn([&] {
+      runs = true;
+      while (!stop_requested()) yield();
+      return 1;
+    });
+    auto checks = spawn([&] {
+      for (;;) {
+        checkpoint();
+        yield();
+      }
+    });
+    CHECK(eventually([&] { return runs.load(); }));
+    polls.request_stop();
+    CHECK(polls.get() == 1);
+    checks.request_stop();
+    CHECK_THROWS_AS(checks.get(), stopped);
+    CHECK_FALSE(stop_requested());
+    checkpoint();
+  });
+  CHECK_FALSE(stop_requested());
+  checkpoint();
+}
+
+TEST_CASE("a task that is asked before it ever ran still runs, and its waits end at once") {
+  run_clean(undisturbed(1), [] {
+    auto t = spawn([] { return sleep_for(1h); });
+    t.request_stop();
+    CHECK(t.get() == sleep_result::stopped);
+  });
+}
+
+TEST_CASE("a stop source stops all its Gs, those spawned later too, and no others") {
+  sweep_clean([] {
+    stop_source source, copy = source;
+    CHECK_FALSE(source.stop_requested());
+    std::atomic<int> stopped_count{0}, started{0};
+    const auto waits = [&] {
+      ++started;
+      if (sleep_for(1h) == sleep_result::stopped) ++stopped_count;
+    };
+    for (int i = 0; i < 20; ++i) go({.stop = source}, waits);
+    auto other = spawn([&] { return sleep_for(5ms); });
+    CHECK(eventually([&] { return started == 20; }));
+    copy.request_stop();
+    CHECK(source.stop_requested());
+    go({.stop = source}, waits);
+    CHECK(eventually([&] { return stopped_count == 21; }));
+    CHECK(other.get() == sleep_result::elapsed);
+  });
+}
+
+TEST_CASE("insisting makes the next entry into the runtime throw") {
+  sweep_clean([] {
+    stop_source source;
+    auto t = spawn({.stop = source}, [] {
+      for (;;) (void)sleep_for(1ms);
+    });
+    yield();
+    source.request_stop();
+    yield();
+    source.insist();
+    CHECK_THROWS_AS(t.get(), stopped);
+  });
+}
+
+TEST_CASE("the Gs of a control block and stack used before start without the stop of the former") {
+  run_clean(with_procs(1), [] {
+    for (int i = 0; i < 50; ++i) {
+      {
+        auto t = spawn([] { (void)sleep_for(1h); });
+        yield();
+      }
+      CHECK_FALSE(spawn([] { return stop_requested(); }).get());
+    }
+  });
+}
