@@ -176,7 +176,7 @@ TEST_CASE("threads take and give stacks at once without losing any") {
     });
   for (auto& t : threads) t.join();
   pool.each_region([](const stack_region& r) {
-    CHECK(r.counts().carved <= 32);
+    CHECK(r.counts().carved <= 32 * (1 + 4));  // 32 in use, and as many again in the hands of each trim
     CHECK(r.counts().free_warm + r.counts().free_fresh == r.counts().carved);
   });
 }

@@ -27,7 +27,7 @@ inline constexpr auto patience = std::chrono::seconds(20);
 
 inline bool on_a_g() {
   M* const m = current_m();
-  return m && !m->in_call && m->cur.load(std::memory_order_relaxed);
+  return m && m->cur.load(std::memory_order_relaxed);
 }
 
 // Waits for something that other Gs or threads do. On a G it lets the others run.

@@ -120,6 +120,7 @@ class list {
  private:
   static T* item_of(list_node* node) noexcept {
     // The Itanium C++ ABI, which all our targets have, represents a pointer to a data member by its offset.
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the size of the member pointer is meant
     static_assert(sizeof(Node) == sizeof(std::ptrdiff_t));
     return reinterpret_cast<T*>(reinterpret_cast<char*>(node) - std::bit_cast<std::ptrdiff_t>(Node));
   }

@@ -14,7 +14,7 @@ namespace leat::fiber {
 // One pointer-sized value per thread, zero at thread start. Tag names the variable.
 template <class Tag, class T>
 class thread_slot {
-  static_assert(sizeof(T) <= sizeof(void*) * 2);
+  static_assert(sizeof(T) <= sizeof(void*) * 2);  // NOLINT(bugprone-sizeof-expression): a pointer is meant
 
  public:
   [[gnu::noinline]] static T load() noexcept {

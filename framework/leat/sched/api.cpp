@@ -27,7 +27,7 @@ class entered {
  public:
   entered() noexcept {
     M* const here = current_m();
-    if (here && !here->in_call && here->cur.load(std::memory_order_relaxed)) {
+    if (here && here->cur.load(std::memory_order_relaxed)) {
       m = scheduler::enter(here);
     } else {
       scheduler::plain_thread_enters();
@@ -140,7 +140,7 @@ namespace {
 join_result wait_for_end(G& g, bool may_stop) {
   if (is_done(g)) return join_result::ended;
   M* const here = current_m();
-  if (!here || here->in_call || !here->cur.load(std::memory_order_relaxed)) {
+  if (!here || !here->cur.load(std::memory_order_relaxed)) {
     wait_as_thread(g);
     return join_result::ended;
   }
@@ -262,7 +262,7 @@ bool scheduler::sleep_until(std::int64_t when) {
 sleep_result sleep_until(time_point when) {
   const std::int64_t at = when.time_since_epoch().count();
   sched::M* const m = sched::current_m();
-  if (m && !m->in_call && m->cur.load(std::memory_order_relaxed))
+  if (m && m->cur.load(std::memory_order_relaxed))
     return m->sched.sleep_until(at) ? sleep_result::elapsed : sleep_result::stopped;
   timespec t{};
   t.tv_sec = static_cast<time_t>(at / 1'000'000'000);
@@ -276,7 +276,7 @@ sleep_result sleep_for(nanoseconds d) { return sleep_until(deadline(d).at()); }
 
 void yield() {
   sched::M* const here = sched::current_m();
-  if (!here || here->in_call || !here->cur.load(std::memory_order_relaxed)) {
+  if (!here || !here->cur.load(std::memory_order_relaxed)) {
     ::sched_yield();
     return;
   }
@@ -291,7 +291,7 @@ void yield() {
 
 void sched::run_blocking(void (*fn)(void*), void* arg) {
   M* const here = current_m();
-  if (!here || here->in_call || !here->cur.load(std::memory_order_relaxed)) return fn(arg);
+  if (!here || !here->cur.load(std::memory_order_relaxed)) return fn(arg);
   M* m = scheduler::enter(here);
   m = m->sched.call_blocking(m, fn, arg);
   scheduler::leave(m);
@@ -301,7 +301,7 @@ void sched::run_blocking(void (*fn)(void*), void* arg) {
 
 self_info self() noexcept {
   sched::M* const m = sched::current_m();
-  sched::G* const g = m && !m->in_call ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
   if (!g) return {};
   return {g->id, g->name};
 }

@@ -162,7 +162,7 @@ G* scheduler::end_g(M& m, G& g) noexcept {
   const bool may_pass_on = p && !m.locked_g && !options_.stack_census && g.stack_size == 0;
   G* next = nullptr;
   if (may_pass_on && !p->run_next.load(std::memory_order_relaxed) &&
-      !p->attention.load(std::memory_order_relaxed) && !round_is_special(*p)) {
+      !p->attention.load(std::memory_order_relaxed) && !(--p->quick_rounds == 0 && round_is_special(*p))) {
     next = p->ring.pop();
     if (next) p->turn.store(p->turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -214,13 +214,13 @@ void scheduler::fail_to_start(M& m, G& g, std::exception_ptr why) noexcept {
   scheduler& s = m.sched;
   if (m.locked_g == &g) m.locked_over = true;
   if (&g == s.main_g_) {
-    s.main_failure_ = std::move(why);
+    s.main_failure_ = why;
     s.done_.store(true, std::memory_order_seq_cst);
     s.sysmon_event_.signal();
   }
   if (g.extras & g_has_stop_source) leave_stop_source(g);
   if (g.join.load(std::memory_order_relaxed) == join_detached) {
-    if (why) report_escaped(g, why);
+    if (&g != s.main_g_) report_escaped(g, why);
     if (g.drop) g.drop(g);  // the closure, which never ran
   } else {
     g.fail(std::move(why));

@@ -12,6 +12,8 @@
 //
 // (S) are seq_cst: one of the two sees the other. The adder's own P is busy, so what is added there is
 // normally run by its owner; step 2 matters when that owner then computes for long or goes idle.
+#include <sched.h>
+
 #include <leat/base/check.hpp>
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
@@ -116,6 +118,25 @@ M* scheduler::claim_m_locked(P& p, bool searching, bool& polls) noexcept {
   return m;
 }
 
+// Kernels that see no shared cache (small boards, virtual machines) wake a thread on the CPU where it slept
+// even if the waker is busy there and others are idle: it then runs when the waker is done, which is too
+// late. So an M that slept on the waker's CPU is kept off it for this wake. It sleeps, so nothing has to be
+// moved. sysmon, or the M before it sleeps again, undoes it: on the way to the G it would only cost time.
+void scheduler::nudge(M& m) noexcept {
+  const int here = ::sched_getcpu();
+  if (here < 0 || m.last_cpu != here || !CPU_ISSET(static_cast<unsigned>(here), &cpus_)) return;
+  cpu_set_t others = cpus_;
+  CPU_CLR(static_cast<unsigned>(here), &others);
+  if (CPU_COUNT(&others) == 0) return;
+  if (::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof others, &others) == 0)
+    m.nudged.store(true, std::memory_order_relaxed);
+}
+
+void scheduler::undo_nudge(M& m) const noexcept {
+  if (m.nudged.load(std::memory_order_relaxed) && m.nudged.exchange(false, std::memory_order_relaxed))
+    (void)::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof cpus_, &cpus_);
+}
+
 // Finds or makes an M for the P, which is on no list. With `searching` the caller has counted it in
 // searching_. False: there is none to be had; the P is idle, the count undone. Whoever sleeps next looks
 // once more (sleep_m).
@@ -137,6 +158,7 @@ bool scheduler::start_m(P& p, bool searching) noexcept {
       return false;
     }
   }
+  nudge(*m);
   if (polls) {
     poller_->interrupt();
   } else {
@@ -173,6 +195,8 @@ void scheduler::note_timer(std::int64_t when) noexcept {
 // The M holds no P. Returns with one, or false when the thread shall end.
 bool scheduler::sleep_m(M& m) noexcept {
   for (;;) {
+    undo_nudge(m);
+    m.last_cpu = ::sched_getcpu();
     bool polls = false;
     {
       lock_guard hold(lock_);

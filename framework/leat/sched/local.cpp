@@ -17,7 +17,7 @@ struct entry {
 
 void* local_value(const local_key& key) {
   M* const m = current_m();
-  G* const g = m && !m->in_call ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
   if (!g) throw std::logic_error("leat::local was used on a thread that runs no G");
   if (!(g->extras & g_has_locals)) {
     g->locals = new std::vector<entry>;

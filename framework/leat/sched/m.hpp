@@ -37,7 +37,6 @@ struct alignas(64) M : fiber::thread {
   std::atomic<bool> yield_asked{false};  // sysmon: the slice is over
   G* picked = nullptr;                   // chosen by a parking G for g0 to deal with
   g0_call call;
-  bool in_call = false;    // g0 runs a blocking call: no G of ours may be touched
   bool searching = false;  // counted in scheduler::searching_
   bool spinning = false;   // counted in scheduler::spinning_
   std::uint32_t random = 1;
@@ -46,6 +45,8 @@ struct alignas(64) M : fiber::thread {
   thread_event event;
   P* next_p = nullptr;
   bool next_searching = false;
+  int last_cpu = -1;                // where it went to sleep; written before it is on a list
+  std::atomic<bool> nudged{false};  // its affinity leaves out the waker's CPU for this one wake
   M* idle_link = nullptr;
   P* old_p = nullptr;  // the one that was retaken
 

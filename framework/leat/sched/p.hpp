@@ -42,7 +42,11 @@ struct alignas(64) P {
   std::atomic<bool> retire{false};
   std::atomic<M*> m{nullptr};          // who holds it; read by sysmon and thieves
   std::atomic<std::uint32_t> turn{0};  // one more with each fresh slice; sysmon compares
-  std::uint32_t round = 0;             // scheduling rounds, for the 61st
+  // Rounds that need no look at the global queue's turn or the timers are only counted down.
+  std::uint32_t quick_rounds = 1;
+  std::uint32_t round = 0;    // as of the last that was not quick
+  std::uint32_t stretch = 1;  // quick_rounds began as
+  bool fair_turn = false;     // the 61st round: one from the global queue first
   // Read by thieves to guess, taken by them only through the owner's gate.
   std::atomic<G*> run_next{nullptr};
   std::atomic<std::uint32_t> hand_offs{0};

@@ -44,6 +44,12 @@ scheduler::scheduler(const runtime_options& options, poller* events)
     n = std::min(chosen.procs, options_.max_threads);
     log_debug("sched", "procs = auto: {} ({})", n, chosen.why);
   }
+  CPU_ZERO(&cpus_);
+  if (options_.cpus.empty()) {
+    (void)::sched_getaffinity(0, sizeof cpus_, &cpus_);
+  } else {
+    for (const unsigned cpu : options_.cpus) CPU_SET(cpu, &cpus_);
+  }
   fiber::stack_error error;
   default_stacks_ = fiber::stack_pool::process_wide().region_for(options_.stack, error);
   if (!default_stacks_) throw fiber::out_of_stacks(error);

@@ -119,21 +119,26 @@ void scheduler::submit(M* m, G* g) noexcept {
 
 // --- Where the next G comes from --------------------------------------------------------------------
 
-// Counts a round. True: this one must go through g0, for the global queue or for timers.
+// A round that is not quick. True: it must go through g0, for the global queue or for timers.
 bool scheduler::round_is_special(P& p) noexcept {
-  const std::uint32_t round = ++p.round;
-  if (round % fairness_round == 0 && global_size_.load(std::memory_order_relaxed) > 0) return true;
+  const std::uint32_t round = p.round += p.stretch;
+  p.stretch = p.quick_rounds =
+      std::min(timer_round - round % timer_round, fairness_round - round % fairness_round);
+  if (round % fairness_round == 0 && global_size_.load(std::memory_order_relaxed) > 0) {
+    p.fair_turn = true;
+    return true;
+  }
   if (round % timer_round != 0) return false;
-  const std::int64_t due = p.timers.next();
   if (due_size_.load(std::memory_order_relaxed) > 0) return true;
+  const std::int64_t due = p.timers.next();
   return due != timer_heap::no_timer && due <= now_ns();
 }
 
 // Steps 1 and 2 of a round as far as they need no g0. Null: let g0 look.
-G* scheduler::next_local(M& m, P& p) noexcept {
+[[gnu::always_inline]] inline G* scheduler::next_local(M& m, P& p) noexcept {
   if (m.locked_g || p.attention.load(std::memory_order_relaxed)) [[unlikely]]
     return nullptr;
-  if (round_is_special(p)) [[unlikely]]
+  if (--p.quick_rounds == 0 && round_is_special(p)) [[unlikely]]
     return nullptr;
   G* g = p.run_next.load(std::memory_order_relaxed);
   if (g) {
@@ -283,9 +288,9 @@ G* scheduler::steal_run_next(P& victim) noexcept {
   const std::uint32_t seen = victim.hand_offs.load(std::memory_order_relaxed);
   // The waker is often still inside the call that woke this M: waiting for it to leave takes microseconds,
   // sleeping and being woken again takes many.
-  for (int tries = 0; tries < 24; ++tries) {
+  for (int tries = 0; tries < 50; ++tries) {
     if (!victim.run_next.load(std::memory_order_relaxed)) return nullptr;
-    for (int i = 0; i < 64; ++i) cpu_pause();
+    for (int i = 0; i < 24; ++i) cpu_pause();
     // A pair that talks changes the count every few dozen ns; leave it alone.
     M* const owner = victim.m.load(std::memory_order_acquire);
     if (!owner || victim.hand_offs.load(std::memory_order_relaxed) != seen) return nullptr;
@@ -372,8 +377,8 @@ G* scheduler::find_runnable(M& m) noexcept {
       m.picked = nullptr;
       return found_work(m, g);
     }
-    if (p.round % fairness_round == 0) {
-      ++p.round;
+    if (p.fair_turn) {
+      p.fair_turn = false;
       if (G* g = take_global(m, p, true)) return found_work(m, g);
     }
     if (G* g = next_local(m, p)) return found_work(m, g);
@@ -421,7 +426,8 @@ G* scheduler::find_runnable(M& m) noexcept {
 // --- Switching --------------------------------------------------------------------------------------
 
 // Leaves the current G for the next one: straight if there is one, else for g0.
-void scheduler::switch_away(M& m, G& g, fiber::after_fn after, void* arg) noexcept {
+[[gnu::always_inline]] inline void scheduler::switch_away(M& m, G& g, fiber::after_fn after,
+                                                          void* arg) noexcept {
   P* const p = m.p.load(std::memory_order_relaxed);
   G* const next = p ? next_local(m, *p) : nullptr;
   m.cur.store(next, std::memory_order_relaxed);

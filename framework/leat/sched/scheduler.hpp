@@ -33,6 +33,7 @@
 // lock_ (rank scheduler) guards the global queue, the idle lists and the thread list. Held for a few
 // instructions; never around a switch, a system call or user code.
 #pragma once
+#include <sched.h>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -173,6 +174,8 @@ class scheduler {
   void hand_off_p(P& p) noexcept;
   bool start_m(P& p, bool searching) noexcept;
   M* claim_m_locked(P& p, bool searching, bool& polls) noexcept LEAT_REQUIRES(lock_);
+  void nudge(M& m) noexcept;
+  void undo_nudge(M& m) const noexcept;
   void acquire_p(M& m, P& p) noexcept;
   P* pop_idle_p_locked(P* preferred = nullptr) noexcept LEAT_REQUIRES(lock_);
   void push_idle_p_locked(P& p) noexcept LEAT_REQUIRES(lock_);
@@ -233,6 +236,7 @@ class scheduler {
   poller* const poller_;
   fiber::stack_region* default_stacks_ = nullptr;
   fiber::census census_;
+  cpu_set_t cpus_;  // where Ms may run
 
   std::atomic<unsigned> procs_{0};
   std::atomic<unsigned> all_ps_{0};  // ever made; those beyond procs_ are stopped or stopping

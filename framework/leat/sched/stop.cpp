@@ -47,8 +47,7 @@ void stop_state::remove(G& g) noexcept {
 
 void stop_state::raise(stop_level level) noexcept {
   M* const self = current_m();
-  M* const m =
-      self && !self->in_call && self->cur.load(std::memory_order_relaxed) ? scheduler::enter(self) : nullptr;
+  M* const m = self && self->cur.load(std::memory_order_relaxed) ? scheduler::enter(self) : nullptr;
   if (!m) scheduler::plain_thread_enters();
   {
     // A member cannot end while the lock is held: leaving takes it too. ready() is called under it, which
@@ -86,7 +85,7 @@ bool stop_requested() noexcept {
 
 void checkpoint() {
   sched::M* const m = sched::current_m();
-  if (!m || m->in_call || !m->cur.load(std::memory_order_relaxed)) return;
+  if (!m || !m->cur.load(std::memory_order_relaxed)) return;
   sched::scheduler::leave(sched::scheduler::enter(m));
   if (stop_requested()) throw stopped{};
 }

@@ -69,6 +69,7 @@ void sysmon::run() noexcept {
 
 // A G that has had its slice, or sits in a declared blocking call for longer than a tick, loses its P.
 bool sysmon::retake(P& p, std::int64_t now) noexcept {
+  if (M* m = p.m.load(std::memory_order_acquire)) s_.undo_nudge(*m);
   const p_status status = p.status.load(std::memory_order_relaxed);
   if (status != p_status::running && status != p_status::syscall) return false;
   const std::uint32_t turn = p.turn.load(std::memory_order_relaxed);

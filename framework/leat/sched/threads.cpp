@@ -116,10 +116,7 @@ void* scheduler::thread_main(void* arg) {
   // Sleeps end when asked, not up to 50 us later.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   if (!s.options_.cpus.empty()) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const unsigned cpu : s.options_.cpus) CPU_SET(cpu, &set);
-    if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set))
+    if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof s.cpus_, &s.cpus_))
       log_warning("sched", "cpus: the kernel refused the affinity: {}", std::strerror(e));
   }
   if (m.locked_g) s.apply_own_thread(*m.locked_g);
@@ -232,11 +229,11 @@ void scheduler::run_call(M& m) noexcept {
     // sysmon takes it after a tick, through the gate.
     p->status.store(p_status::syscall, std::memory_order_relaxed);
   }
-  m.in_call = true;
+  m.cur.store(nullptr, std::memory_order_relaxed);  // in there no G is current: Leat's calls block the thread
   m.gate.leave();
   call.fn(call.arg);
   if (!m.gate.enter() && m.gate.enter_slow() == retake_gate::entry::lost) p = nullptr;
-  m.in_call = false;
+  m.cur.store(g, std::memory_order_relaxed);
   if (done_.load(std::memory_order_acquire)) wait_for_the_end();
   if (m.p.load(std::memory_order_relaxed)) {
     p->status.store(p_status::running, std::memory_order_relaxed);
