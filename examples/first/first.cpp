@@ -1,58 +1,34 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Two fibers that take turns on one thread, and what their stacks used.
+// Three Gs share one P. One ticks, one never gives the P back, one blocks its thread. The ticks stay on time.
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
-#include <leat/fiber/fiber.hpp>
-#include <leat/fiber/stack_pool.hpp>
+#include <leat/leat.hpp>
 
-namespace fiber = leat::fiber;
-
-namespace {
-
-struct counter {
-  const char* name;
-  fiber::context self;
-  fiber::stack* stack = nullptr;
-  bool done = false;
-};
-
-void count_to_three(fiber::thread& t, void* arg) {
-  auto& me = *static_cast<counter*>(arg);
-  fiber::thread* on = &t;
-  for (int i = 1; i <= 3; ++i) {
-    std::printf("%s: %d\n", me.name, i);
-    on = &fiber::switch_to(*on, me.self, on->self);
-  }
-  me.done = true;
-  fiber::finish(*on, me.self, on->self, nullptr, nullptr);
-}
-
-}  // namespace
+using namespace std::chrono_literals;
 
 int main() {
-  fiber::thread main_thread;
-  main_thread.attach();
-  counter counters[] = {{"left", {}}, {"right", {}}};
-  for (counter& c : counters) {
-    fiber::stack_error error;
-    c.stack = fiber::stack_pool::process_wide().acquire(64 * 1024, error);
-    if (!c.stack) {
-      std::fprintf(stderr, "first: %s\n", error.text().c_str());
-      return 1;
+  return leat::run({.procs = 1}, [] {
+    // Enters nothing, so only taking its P away helps; it looks at the flag so that the program can end.
+    leat::go("hog", [] {
+      while (!leat::stop_requested()) {
+      }
+    });
+    auto reader = leat::spawn("reader", [] {
+      std::this_thread::sleep_for(700ms);  // a blocking call that nobody declared
+      return 42;
+    });
+    for (int i = 1; i <= 10; ++i) {
+      const auto due = leat::now() + 100ms;
+      leat::sleep_until(due);
+      const auto late = std::chrono::duration<double, std::milli>(leat::now() - due);
+      std::printf("tick %2d, %.2f ms late\n", i, late.count());
     }
-    fiber::prepare(c.self, *c.stack, count_to_three, &c, fiber::fp_state::read());
-  }
-  for (bool running = true; running;) {
-    running = false;
-    for (counter& c : counters) {
-      if (c.done) continue;
-      fiber::switch_to(main_thread, main_thread.self, c.self);
-      running = true;
-    }
-  }
-  for (counter& c : counters) {
-    std::printf("%s used %zu bytes of its %zu byte stack\n", c.name, c.stack->high_water(), c.stack->size());
-    fiber::stack_pool::release(c.stack);
-  }
+    std::printf("the reader says %d\n", reader.get());
+    const auto s = leat::stats();
+    std::printf("%u P, %u threads; a P was retaken %llu times\n", s.procs, s.threads,
+                static_cast<unsigned long long>(s.retakes));
+  });
 }

@@ -212,7 +212,8 @@ TEST_CASE("threads of ended Gs do not count against max_threads") {
   run_clean(o, [] {
     for (int i = 0; i < 50; ++i) {
       CHECK(spawn({.thread = own_thread{}}, [i] { return i; }).get() == i);
-      CHECK(eventually([] { return stats().threads <= 2; }));
+      // Spare threads may be there, but there is room for one more.
+      CHECK(eventually([] { return stats().threads < 4; }));
     }
   });
   CHECK(log.text().empty());

@@ -37,8 +37,9 @@ struct alignas(64) M : fiber::thread {
   std::atomic<bool> yield_asked{false};  // sysmon: the slice is over
   G* picked = nullptr;                   // chosen by a parking G for g0 to deal with
   g0_call call;
-  bool searching = false;  // counted in scheduler::searching_
-  bool spinning = false;   // counted in scheduler::spinning_
+  std::atomic<G*> caller{nullptr};  // the G for which g0 runs a blocking call
+  bool searching = false;           // counted in scheduler::searching_
+  bool spinning = false;            // counted in scheduler::spinning_
   std::uint32_t random = 1;
 
   // Parked: given a P (or told to exit) by whoever signals. Under the scheduler's lock.

@@ -265,7 +265,6 @@ class scheduler {
       LEAT_GUARDED_BY(lock_);  // Ms are used again, never freed: askers hold stale pointers
   M* ended_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   unsigned live_ms_ LEAT_GUARDED_BY(lock_) = 0;
-  bool thread_limit_told_ LEAT_GUARDED_BY(lock_) = false;
 
   std::atomic<std::int64_t> poll_until_{0};  // while an M blocks in the poller: until when; else 0
   std::atomic<std::int64_t> last_poll_{0};
@@ -277,6 +276,8 @@ class scheduler {
   std::atomic<std::uint64_t> foreign_spawned_{0};
   std::atomic<std::uint64_t> foreign_finished_{0};
   std::atomic<std::uint64_t> wakes_{0};
+  std::atomic<std::int64_t> thread_limit_hit_{
+      0};  // when max_threads refused a thread; 0: not, or it did not matter
   G* main_g_ = nullptr;
   std::exception_ptr main_failure_;  // it could not even start
 

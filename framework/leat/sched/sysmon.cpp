@@ -102,7 +102,8 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
     return false;
   }
   m->yield_asked.store(false, std::memory_order_relaxed);
-  G* const g = m->cur.load(std::memory_order_relaxed);
+  const G* g = m->cur.load(std::memory_order_relaxed);
+  if (!g) g = m->caller.load(std::memory_order_relaxed);
   p.events.add(event_kind::retaken, g ? g->id : 0);
   bump(p.count.retakes);
   if (p.status.load(std::memory_order_relaxed) != p_status::syscall)
@@ -128,7 +129,33 @@ bool sysmon::look_at_timers(std::int64_t now) noexcept {
   return found;
 }
 
+// At the limit an M that is about to sleep usually takes the P a moment later. Told when that does not
+// happen.
+void sysmon::look_at_thread_limit(std::int64_t now) noexcept {
+  const std::int64_t since = s_.thread_limit_hit_.load(std::memory_order_relaxed);
+  if (since == 0 || limit_told_) return;
+  if (s_.idle_ps_.load(std::memory_order_relaxed) == 0 ||
+      s_.global_size_.load(std::memory_order_relaxed) == 0) {
+    bool queued = false;
+    s_.each_p([&](const P& p) {
+      queued |= p.status.load(std::memory_order_relaxed) == p_status::idle && !p.ring.empty();
+    });
+    if (!queued) {
+      s_.thread_limit_hit_.store(0, std::memory_order_relaxed);
+      return;
+    }
+  }
+  if (now - since < 50 * ms) return;
+  limit_told_ = true;
+  log_warning(
+      "sched",
+      "max_threads = {} reached: a P with work waits until a thread is free; raise max_threads, or find out "
+      "what blocks (SIGQUIT shows all Gs)",
+      s_.options_.max_threads);
+}
+
 void sysmon::housekeeping(std::int64_t now) noexcept {
+  look_at_thread_limit(now);
   if (now >= next_trim_) {
     next_trim_ = now + trim_every;
     (void)fiber::stack_pool::process_wide().trim(trim_rounds);

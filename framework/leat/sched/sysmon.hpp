@@ -22,10 +22,12 @@ class sysmon {
   bool retake(P& p, std::int64_t now) noexcept;
   bool look_at_timers(std::int64_t now) noexcept;
   void housekeeping(std::int64_t now) noexcept;
+  void look_at_thread_limit(std::int64_t now) noexcept;
 
   scheduler& s_;
   std::int64_t next_trim_ = 0;
   std::int64_t next_trace_ = 0;
+  bool limit_told_ = false;
 };
 
 }  // namespace leat::sched

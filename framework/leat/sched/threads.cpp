@@ -44,13 +44,12 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (!fresh) return nullptr;
   M* m = nullptr;
   pthread_t old{};
-  bool tell = false;
   {
     lock_guard hold(lock_);
     if (done_.load(std::memory_order_relaxed)) return nullptr;
     if (live_ms_ >= options_.max_threads) {
-      tell = !thread_limit_told_;
-      thread_limit_told_ = true;
+      std::int64_t never = 0;
+      (void)thread_limit_hit_.compare_exchange_strong(never, coarse_now(), std::memory_order_relaxed);
     } else {
       ++live_ms_;
       if ((m = ended_m_list_)) {
@@ -65,11 +64,6 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
       old = m->handle.exchange(pthread_t{}, std::memory_order_relaxed);
     }
   }
-  if (tell)
-    log_warning("sched",
-                "max_threads = {} reached: a P with work waits until a thread is free; raise max_threads, or "
-                "find out what blocks (SIGQUIT shows all Gs)",
-                options_.max_threads);
   if (!m) return nullptr;
   if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->idle_link = nullptr;
@@ -229,10 +223,12 @@ void scheduler::run_call(M& m) noexcept {
     // sysmon takes it after a tick, through the gate.
     p->status.store(p_status::syscall, std::memory_order_relaxed);
   }
+  m.caller.store(g, std::memory_order_relaxed);
   m.cur.store(nullptr, std::memory_order_relaxed);  // in there no G is current: Leat's calls block the thread
   m.gate.leave();
   call.fn(call.arg);
   if (!m.gate.enter() && m.gate.enter_slow() == retake_gate::entry::lost) p = nullptr;
+  m.caller.store(nullptr, std::memory_order_relaxed);
   m.cur.store(g, std::memory_order_relaxed);
   if (done_.load(std::memory_order_acquire)) wait_for_the_end();
   if (m.p.load(std::memory_order_relaxed)) {

@@ -1,0 +1,22 @@
+# The programs that documents and examples show are built and run.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md")
+file(READ "${PROJECT_SOURCE_DIR}/README.md" leat_readme)
+string(FIND "${leat_readme}" "```cpp\n" leat_begin)
+if(leat_begin LESS 0)
+  message(FATAL_ERROR "README.md shows no C++ program")
+endif()
+math(EXPR leat_begin "${leat_begin} + 7")
+string(SUBSTRING "${leat_readme}" ${leat_begin} -1 leat_readme)
+string(FIND "${leat_readme}" "```" leat_end)
+string(SUBSTRING "${leat_readme}" 0 ${leat_end} leat_readme)
+file(CONFIGURE OUTPUT readme.cpp CONTENT "${leat_readme}" @ONLY)
+
+add_executable(readme-example "${CMAKE_CURRENT_BINARY_DIR}/readme.cpp")
+target_link_libraries(readme-example PRIVATE leat::sched leat_build_flags)
+add_test(NAME documents/readme COMMAND sh -c "echo x | $<TARGET_FILE:readme-example>")
+set_tests_properties(documents/readme PROPERTIES TIMEOUT 30 PASS_REGULAR_EXPRESSION "42, and read 120")
+
+if(TARGET first)
+  add_test(NAME examples/first COMMAND first)
+  set_tests_properties(examples/first PROPERTIES TIMEOUT 30 PASS_REGULAR_EXPRESSION "tick 10.*the reader says 42.*retaken [1-9]")
+endif()
