@@ -70,7 +70,7 @@ unsigned detail::quota_of_cpu_max(const std::string& text) {
   std::istringstream in(text);
   long long quota = 0, period = 0;
   if (!(in >> quota >> period) || quota <= 0 || period <= 0) return 0;  // "max 100000" stops at max
-  const long long cpus = (quota + period - 1) / period;
+  const long long cpus = quota / period + (quota % period != 0 ? 1 : 0);
   return static_cast<unsigned>(std::clamp<long long>(cpus, 1, runtime_options::max_procs));
 }
 
