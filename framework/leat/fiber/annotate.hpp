@@ -38,6 +38,14 @@
 #include <valgrind/valgrind.h>
 #endif
 
+// For functions, and lambdas, that look at the stack or state of fibers that go on meanwhile: reports, whose
+// output may be mixed from before and after.
+#if defined(__clang__)
+#define LEAT_UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined")))
+#else
+#define LEAT_UNWATCHED __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
+#endif
+
 namespace leat::fiber {
 
 struct note {

@@ -141,26 +141,14 @@ constexpr std::ptrdiff_t up_fp = 0, up_pc = static_cast<std::ptrdiff_t>(sizeof(v
 #endif
 
 // Copied with an asm barrier instead of a plain read: the frames belong to code the sanitizers watch.
-#if defined(__clang__)
-__attribute__((no_sanitize("address", "thread", "undefined")))
-#else
-__attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
-#endif
-std::uintptr_t
-peek(std::uintptr_t at) noexcept {
+LEAT_UNWATCHED std::uintptr_t peek(std::uintptr_t at) noexcept {
   return *reinterpret_cast<const volatile std::uintptr_t*>(at);
 }
 
 }  // namespace
 
 // Reports look at fibers that go on meanwhile; see above for why TSan is not asked.
-#if defined(__clang__)
-__attribute__((no_sanitize("address", "thread")))
-#else
-__attribute__((no_sanitize_address, no_sanitize_thread))
-#endif
-std::size_t
-frames(const context& c, void** out, std::size_t most) noexcept {
+LEAT_UNWATCHED std::size_t frames(const context& c, void** out, std::size_t most) noexcept {
   // Read once: a report may look at a fiber that ends meanwhile.
   const fiber::stack* const stack = *const_cast<fiber::stack* const volatile*>(&c.stack);
   if (!c.sp || !stack || !saved_pc || most == 0) return 0;

@@ -14,13 +14,7 @@ namespace leat::fiber {
 namespace {
 
 // The page is another fiber's, perhaps a running one's: look without telling the sanitizers.
-#if defined(__clang__)
-__attribute__((no_sanitize("address", "thread")))
-#else
-__attribute__((no_sanitize_address, no_sanitize_thread))
-#endif
-std::size_t
-first_used_word(const char* at, std::size_t bytes) noexcept {
+LEAT_UNWATCHED std::size_t first_used_word(const char* at, std::size_t bytes) noexcept {
   const auto* word = reinterpret_cast<const volatile std::size_t*>(at);
   std::size_t i = 0;
   while (i < bytes / sizeof(std::size_t) && word[i] == 0) ++i;

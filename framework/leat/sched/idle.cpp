@@ -124,7 +124,9 @@ M* scheduler::claim_m_locked(P& p, bool searching, bool& polls) noexcept {
 // moved. sysmon, or the M before it sleeps again, undoes it: on the way to the G it would only cost time.
 void scheduler::nudge(M& m) noexcept {
   const int here = ::sched_getcpu();
-  if (here < 0 || m.last_cpu != here || !CPU_ISSET(static_cast<unsigned>(here), &cpus_)) return;
+  if (here < 0 || m.last_cpu.load(std::memory_order_relaxed) != here ||
+      !CPU_ISSET(static_cast<unsigned>(here), &cpus_))
+    return;
   cpu_set_t others = cpus_;
   CPU_CLR(static_cast<unsigned>(here), &others);
   if (CPU_COUNT(&others) == 0) return;
@@ -196,7 +198,7 @@ void scheduler::note_timer(std::int64_t when) noexcept {
 bool scheduler::sleep_m(M& m) noexcept {
   for (;;) {
     undo_nudge(m);
-    m.last_cpu = ::sched_getcpu();
+    m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
     bool polls = false;
     {
       lock_guard hold(lock_);

@@ -46,7 +46,7 @@ struct alignas(64) M : fiber::thread {
   thread_event event;
   P* next_p = nullptr;
   bool next_searching = false;
-  int last_cpu = -1;                // where it went to sleep; written before it is on a list
+  std::atomic<int> last_cpu{-1};    // where it went to sleep
   std::atomic<bool> nudged{false};  // its affinity leaves out the waker's CPU for this one wake
   M* idle_link = nullptr;
   P* old_p = nullptr;  // the one that was retaken

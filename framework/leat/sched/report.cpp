@@ -109,19 +109,14 @@ G* scheduler::find_g(std::uint64_t id) const noexcept {
 // May run in a signal handler while everything goes on: what it prints of a G that moves may be mixed
 // from before and after. Back-traces are of waiting Gs; a walk that meets nonsense ends there, within
 // the stack.
-#if defined(__clang__)
-__attribute__((no_sanitize("thread")))
-#else
-__attribute__((no_sanitize_thread))
-#endif
-void scheduler::dump(int fd) const noexcept {
+LEAT_UNWATCHED void scheduler::dump(int fd) const noexcept {
   const std::int64_t now = now_ns();
   fixed_text<512> t;
   t.format("leat: {} Gs, {} Ps ({} idle), {} in the global queue, {} run without a P\n", live(), procs(),
            idle_ps_.load(std::memory_order_relaxed), global_size_.load(std::memory_order_relaxed),
            without_p_.load(std::memory_order_relaxed));
   write_text(fd, t.view());
-  each_p([&](const P& p) {
+  each_p([&](const P& p) LEAT_UNWATCHED {
     const M* m = p.m.load(std::memory_order_acquire);
     const G* g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
     t.clear();
@@ -129,11 +124,13 @@ void scheduler::dump(int fd) const noexcept {
              p.ring.size(), g ? g->id : 0);
     write_text(fd, t.view());
   });
-  each_g([&](const G& g) {
+  each_g([&](const G& g) LEAT_UNWATCHED {
     const g_status s = g.status.load(std::memory_order_relaxed);
     if (s == g_status::idle || s == g_status::dead) return;
+    char name[sizeof g.name] = {};
+    for (std::size_t i = 0; i + 1 < sizeof name && g.name[i]; ++i) name[i] = g.name[i];
     t.clear();
-    t.format("G {} '{}': {}", g.id, g.name[0] ? g.name : "-", to_string(s));
+    t.format("G {} '{}': {}", g.id, name[0] ? name : "-", to_string(s));
     if (s == g_status::waiting) {
       const std::int64_t since = now - g.since.load(std::memory_order_relaxed);
       t.format(" for {}, since {} ms", to_string(g.reason.load(std::memory_order_relaxed)),
