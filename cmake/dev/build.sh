@@ -40,7 +40,7 @@ count_tests() {
       split(line, part, "|"); split(part[2], p2, " "); split(part[3], p3, " ")
       cases_passed = p2[1] + 0; cases_failed = p3[1] + 0
     }
-    /^Test Passed\.$/ { passed = 1 }
+    /^Test Passed\.$/ || /^Test Pass Reason:/ { passed = 1 }
     END { close_test(); print all_passed + 0, all_failed + 0 }' "$1/Testing/Temporary/LastTest.log" 2>/dev/null) ||
     counts='0 0'
   passed=$((passed + ${counts% *})) failed=$((failed + ${counts#* }))

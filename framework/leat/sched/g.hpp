@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 
+#include <leat/base/check.hpp>
 #include <leat/base/list.hpp>
 #include <leat/fiber/fiber.hpp>
 #include <leat/sched/timers.hpp>
@@ -23,10 +24,26 @@ class stop_state;
 //   running    the M whose `cur` it is; in no queue
 //   syscall    as running, in a declared blocking call
 //   waiting    whoever will ready it: a timer heap, a join word, a channel, a stop
-//   preempted  lost its P while it ran and is on its way to the global queue
+//   preempted  gave way, or lost its P, and is on its way to the global queue
 //   dead       finished; the task handle, or nobody
 enum class g_status : std::uint8_t { idle, runnable, running, syscall, waiting, preempted, dead };
 const char* to_string(g_status s) noexcept;
+
+constexpr bool may_become(g_status from, g_status to) noexcept {
+  using enum g_status;
+  switch (to) {
+    case idle: return from == dead || from == idle;  // idle: it was never started
+    case runnable:
+      return from == idle || from == waiting || from == running || from == preempted || from == syscall;
+    case running: return from == runnable || from == syscall;
+    case syscall: return from == running;
+    case waiting: return from == running;
+    case preempted: return from == running;
+    case dead:
+      return from == running || from == runnable;  // runnable: there was no stack, or no thread, for it
+  }
+  return false;
+}
 
 enum class wait_reason : std::uint8_t {
   none,
@@ -101,6 +118,14 @@ struct alignas(64) G {
   std::shared_ptr<stop_state> stop_with;  // g_has_stop_source
   list_node stop_node;
   char name[24] = {};  // g_named
+
+  // Every change of status goes through here; debug builds check that it is one of those that exist.
+  void become(g_status to) noexcept {
+    LEAT_DCHECK(may_become(status.load(std::memory_order_relaxed), to), "a G took a step that does not exist",
+                "g", id, "name", static_cast<const char*>(name), "from",
+                to_string(status.load(std::memory_order_relaxed)), "to", to_string(to));
+    status.store(to, std::memory_order_relaxed);
+  }
 
   bool wants_own_thread() const noexcept { return (extras & g_own_thread) != 0; }
   const char* label() const noexcept { return extras & g_named ? name : nullptr; }

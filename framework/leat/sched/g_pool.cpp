@@ -92,7 +92,7 @@ G* scheduler::new_g(M* m) noexcept {
 }
 
 void scheduler::recycle(M* m, G* g) noexcept {
-  g->status.store(g_status::idle, std::memory_order_relaxed);
+  g->become(g_status::idle);
   g->stop.store(stop_level::none, std::memory_order_relaxed);
   g->drop = nullptr;
   g->stack_size = 0;
@@ -128,7 +128,7 @@ void scheduler::publish_end(M& m, G& g) noexcept {
   } else {
     s.foreign_finished_.fetch_add(1, std::memory_order_release);
   }
-  g.status.store(g_status::dead, std::memory_order_relaxed);
+  g.become(g_status::dead);
   // Release: the result is written. Acquire: a waiter's G is parked.
   const std::uintptr_t waiter = g.join.exchange(join_done, std::memory_order_acq_rel);
   if (waiter == join_detached) {
@@ -175,7 +175,7 @@ G* scheduler::end_g(M& m, G& g) noexcept {
     if (next->ctx.fp != fiber::fp_state::read()) next->ctx.fp.write();
     m.running = &next->ctx;
     m.cur.store(next, std::memory_order_relaxed);
-    next->status.store(g_status::running, std::memory_order_relaxed);
+    next->become(g_status::running);
     bump(p->count.switches);
     p->events.add(event_kind::run, next->id);
     publish_end(m, g);
@@ -185,7 +185,7 @@ G* scheduler::end_g(M& m, G& g) noexcept {
     m.picked = next;
   } else if (next) {
     m.cur.store(next, std::memory_order_relaxed);
-    next->status.store(g_status::running, std::memory_order_relaxed);
+    next->become(g_status::running);
     bump(p->count.switches);
     p->events.add(event_kind::run, next->id);
     fiber::finish(m, g.ctx, next->ctx, after_finish, &g);

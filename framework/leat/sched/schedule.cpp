@@ -35,7 +35,7 @@ M* scheduler::enter_slow(M* m) noexcept {
   if (m->gate.enter_slow() == retake_gate::entry::lost) return m->sched.rejoin(m);
   if (m->yield_asked.load(std::memory_order_relaxed)) {
     m->yield_asked.store(false, std::memory_order_relaxed);
-    return m->sched.requeue(m, g_status::preempted);
+    return m->sched.requeue(m);
   }
   return m;
 }
@@ -94,10 +94,7 @@ void scheduler::hand_off(M& m, P& p, G* g) noexcept {
 }
 
 void scheduler::ready(M* m, G* g) noexcept {
-  LEAT_DCHECK(g->status.load(std::memory_order_relaxed) == g_status::waiting,
-              "readied a G that does not wait", "g", g->id, "name", g->name, "status",
-              to_string(g->status.load(std::memory_order_relaxed)));
-  g->status.store(g_status::runnable, std::memory_order_relaxed);
+  g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) return push_global(g);
   bump(p->count.readies);
@@ -106,7 +103,7 @@ void scheduler::ready(M* m, G* g) noexcept {
 }
 
 void scheduler::submit(M* m, G* g) noexcept {
-  g->status.store(g_status::runnable, std::memory_order_relaxed);
+  g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) {
     foreign_spawned_.fetch_add(1, std::memory_order_relaxed);
@@ -208,7 +205,7 @@ bool scheduler::run_due_timers(M* m, P& of) noexcept {
     }
     for (std::size_t i = 0; i < n; ++i) prefetch_stack(due[i]->ctx);
     for (std::size_t i = 0; i < n; ++i) {
-      due[i]->status.store(g_status::runnable, std::memory_order_relaxed);
+      due[i]->become(g_status::runnable);
       if (p) {
         bump(p->count.readies);
         p->events.add(event_kind::readied, due[i]->id);
@@ -432,7 +429,7 @@ G* scheduler::find_runnable(M& m) noexcept {
   G* const next = p ? next_local(m, *p) : nullptr;
   m.cur.store(next, std::memory_order_relaxed);
   if (next) {
-    next->status.store(g_status::running, std::memory_order_relaxed);
+    next->become(g_status::running);
     bump(p->count.switches);
     p->events.add(event_kind::run, next->id);
   }
@@ -443,7 +440,7 @@ M* scheduler::park(M* m, wait_reason why, fiber::after_fn after, void* arg) noex
   G& g = *m->cur.load(std::memory_order_relaxed);
   g.reason.store(why, std::memory_order_relaxed);
   g.since.store(coarse_now(), std::memory_order_relaxed);
-  g.status.store(g_status::waiting, std::memory_order_relaxed);
+  g.become(g_status::waiting);
   if (P* p = m->p.load(std::memory_order_relaxed)) {
     bump(p->count.parks);
     p->events.add(event_kind::parked, g.id, static_cast<std::uint8_t>(why));
@@ -455,7 +452,7 @@ M* scheduler::park(M* m, wait_reason why, fiber::after_fn after, void* arg) noex
 M* scheduler::yield(M* m) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
   P& p = *m->p.load(std::memory_order_relaxed);
-  if (m->locked_g) return requeue(m, g_status::runnable);
+  if (m->locked_g) return requeue(m);
   // Nobody else here: g0 would only find this G again, unless others wait in the global queue.
   if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty_for_owner()) {
     if (global_size_.load(std::memory_order_relaxed) == 0 && p.timers.next() == timer_heap::no_timer &&
@@ -463,11 +460,11 @@ M* scheduler::yield(M* m) noexcept {
       bump(p.count.switches);
       return m;
     }
-    return requeue(m, g_status::runnable);
+    return requeue(m);
   }
   // The G goes to the ring only when its stack has been left; until then no thief may see it. The next
   // one is taken first, so there is room for it.
-  g.status.store(g_status::runnable, std::memory_order_relaxed);
+  g.become(g_status::runnable);
   switch_away(
       *m, g,
       [](void* arg) noexcept {
@@ -485,16 +482,15 @@ M* scheduler::yield(M* m) noexcept {
 }
 
 // To the tail of the global queue, behind everything that was woken meanwhile.
-M* scheduler::requeue(M* m, g_status as) noexcept {
+M* scheduler::requeue(M* m) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
-  g.status.store(as, std::memory_order_relaxed);
+  g.become(g_status::preempted);
   if (P* p = m->p.load(std::memory_order_relaxed)) p->events.add(event_kind::yielded, g.id, 1);
   const auto publish = [](void* arg) noexcept {
     auto* const me = static_cast<G*>(arg);
     auto& on = *static_cast<M*>(me->ctx.on);
-    const bool lost_p =
-        me->status.exchange(g_status::runnable, std::memory_order_relaxed) == g_status::preempted &&
-        !on.p.load(std::memory_order_relaxed);
+    const bool lost_p = !on.p.load(std::memory_order_relaxed);
+    me->become(g_status::runnable);
     on.sched.push_global(me);
     if (lost_p) on.sched.without_p_.fetch_sub(1, std::memory_order_seq_cst);
   };

@@ -165,7 +165,7 @@ class scheduler {
   bool stop_searching(M& m) noexcept;
   bool work_visible(const P* except) const noexcept;
   std::int64_t earliest_timer() const noexcept;
-  M* requeue(M* m, g_status as) noexcept;
+  M* requeue(M* m) noexcept;
   void switch_away(M& m, G& g, fiber::after_fn after, void* arg) noexcept;
 
   // idle.cpp: sleeping and waking

@@ -168,7 +168,7 @@ void scheduler::run_g(M& m, G* g) noexcept {
     return run_g(m, g);
   }
   P* const p = m.p.load(std::memory_order_relaxed);
-  g->status.store(g_status::running, std::memory_order_relaxed);
+  g->become(g_status::running);
   bump(p->count.switches);
   p->events.add(event_kind::run, g->id);
   m.cur.store(g, std::memory_order_relaxed);
@@ -198,7 +198,7 @@ bool scheduler::give_stack(M& m, G& g) noexcept {
 M* scheduler::call_blocking(M* m, void (*fn)(void*), void* arg) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
   g.since.store(coarse_now(), std::memory_order_relaxed);
-  g.status.store(g_status::syscall, std::memory_order_relaxed);
+  g.become(g_status::syscall);
   m->call = {fn, arg};
   fiber::switch_to(*m, g.ctx, m->self);
   return static_cast<M*>(g.ctx.on);
@@ -245,7 +245,7 @@ void scheduler::run_call(M& m) noexcept {
     }
     if (!q) {
       m.cur.store(nullptr, std::memory_order_relaxed);
-      g->status.store(g_status::runnable, std::memory_order_relaxed);
+      g->become(g_status::runnable);
       push_global(g);
       without_p_.fetch_sub(1, std::memory_order_seq_cst);
       return;
@@ -253,7 +253,7 @@ void scheduler::run_call(M& m) noexcept {
     acquire_p(m, *q);
     without_p_.fetch_sub(1, std::memory_order_seq_cst);
   }
-  g->status.store(g_status::running, std::memory_order_relaxed);
+  g->become(g_status::running);
   fiber::switch_to(m, m.self, g->ctx);
 }
 
@@ -277,7 +277,7 @@ M* scheduler::rejoin(M* m) noexcept {
     without_p_.fetch_sub(1, std::memory_order_seq_cst);
     return m;
   }
-  return requeue(m, g_status::preempted);  // takes itself out of without_p_ when it is queued
+  return requeue(m);  // takes itself out of without_p_ when it is queued
 }
 
 // --- A thread of its own ----------------------------------------------------------------------------
