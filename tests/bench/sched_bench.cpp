@@ -24,7 +24,8 @@ runtime_options with_procs(const bench::context& b) {
 // One G waits, another wakes it: the least that blocks on something.
 class baton {
  public:
-  void wait() {
+  // The lock is dropped on the far side of the switch.
+  void wait() LEAT_NO_THREAD_SAFETY_ANALYSIS {
     sched::M* m = sched::scheduler::enter(sched::current_m());
     lock_.lock();
     if (given_) {
@@ -32,8 +33,7 @@ class baton {
       lock_.unlock();
     } else {
       waiter_ = m->cur.load(std::memory_order_relaxed);
-      m = m->sched.park(
-          m, sched::wait_reason::parked, [](void* self) { static_cast<baton*>(self)->lock_.unlock(); }, this);
+      m = m->sched.park(m, sched::wait_reason::parked, &baton::unlock, this);
     }
     sched::scheduler::leave(m);
   }
@@ -48,6 +48,8 @@ class baton {
   }
 
  private:
+  static void unlock(void* self) LEAT_NO_THREAD_SAFETY_ANALYSIS { static_cast<baton*>(self)->lock_.unlock(); }
+
   ranked_spinlock lock_{lock_rank::channel, "baton"};
   sched::G* waiter_ = nullptr;
   bool given_ = false;

@@ -150,7 +150,7 @@ TEST_CASE("between a cancel and an expiry on two threads exactly one happens") {
   constexpr int rounds = leat::fiber::under_tsan ? 2000 : 20'000;
   timer_heap heap;
   armed a;
-  std::atomic<int> turn{0}, fired{0}, cancelled{0};
+  std::atomic<int> fired{0}, cancelled{0};
   std::atomic<bool> over{false};
   std::thread expirer([&] {
     G* out[4];
