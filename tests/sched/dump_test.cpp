@@ -45,8 +45,11 @@ TEST_CASE("a dump shows each G with id, name, status, what it waits for, and whe
     auto reader = spawn("reader", [&] { wait_in_a_named_function(s); });
     auto sleeper = spawn("sleeper", [] { sleep_in_another_named_function(); });
     auto joiner = spawn("joiner", [&] { reader.get(); });
-    CHECK(eventually([] { return stats().parks >= 3; }));
-    const std::string text = dumped();
+    std::string text;
+    CHECK(eventually([&] {
+      text = dumped();
+      return has(text, "for parked") && has(text, "for sleep") && has(text, "for join");
+    }));
     CHECK_MESSAGE(has(text, "4 Gs"), text);
     CHECK(has(text, "G " + std::to_string(self().id) + " 'main': running"));
     CHECK(has(text, "'reader': waiting for parked, since "));

@@ -132,20 +132,15 @@ bool sysmon::look_at_timers(std::int64_t now) noexcept {
 // At the limit an M that is about to sleep usually takes the P a moment later. Told when that does not
 // happen.
 void sysmon::look_at_thread_limit(std::int64_t now) noexcept {
-  const std::int64_t since = s_.thread_limit_hit_.load(std::memory_order_relaxed);
-  if (since == 0 || limit_told_) return;
-  if (s_.idle_ps_.load(std::memory_order_relaxed) == 0 ||
-      s_.global_size_.load(std::memory_order_relaxed) == 0) {
-    bool queued = false;
-    s_.each_p([&](const P& p) {
-      queued |= p.status.load(std::memory_order_relaxed) == p_status::idle && !p.ring.empty();
-    });
-    if (!queued) {
-      s_.thread_limit_hit_.store(0, std::memory_order_relaxed);
-      return;
-    }
-  }
-  if (now - since < 50 * ms) return;
+  if (limit_told_ || s_.thread_limit_hit_.load(std::memory_order_relaxed) == 0) return;
+  bool stuck =
+      s_.idle_ps_.load(std::memory_order_relaxed) > 0 && s_.global_size_.load(std::memory_order_relaxed) > 0;
+  s_.each_p([&](const P& p) {
+    stuck |= p.status.load(std::memory_order_relaxed) == p_status::idle && !p.ring.empty();
+  });
+  if (!stuck) stuck_since_ = 0;
+  if (stuck && stuck_since_ == 0) stuck_since_ = now;
+  if (!stuck || now - stuck_since_ < 50 * ms) return;
   limit_told_ = true;
   log_warning(
       "sched",

@@ -27,6 +27,7 @@ class sysmon {
   scheduler& s_;
   std::int64_t next_trim_ = 0;
   std::int64_t next_trace_ = 0;
+  std::int64_t stuck_since_ = 0;  // a P has had work and no thread
   bool limit_told_ = false;
 };
 
