@@ -276,8 +276,7 @@ class scheduler {
   std::atomic<std::uint64_t> foreign_spawned_{0};
   std::atomic<std::uint64_t> foreign_finished_{0};
   std::atomic<std::uint64_t> wakes_{0};
-  std::atomic<std::int64_t> thread_limit_hit_{
-      0};  // when max_threads refused a thread; 0: not, or it did not matter
+  std::atomic<std::int64_t> thread_limit_hit_{0};  // when max_threads first refused a thread; 0: never
   G* main_g_ = nullptr;
   std::exception_ptr main_failure_;  // it could not even start
 
