@@ -2,6 +2,16 @@
 //
 // All that the author of a process needs. Networking is <leat/net.hpp>.
 #pragma once
+#include <leat/csp/channel.hpp>
+#include <leat/csp/condition_variable.hpp>
+#include <leat/csp/mutex.hpp>
+#include <leat/csp/once.hpp>
+#include <leat/csp/select.hpp>
+#include <leat/csp/semaphore.hpp>
+#include <leat/csp/shared_mutex.hpp>
+#include <leat/csp/task_group.hpp>
+#include <leat/csp/ticker.hpp>
+#include <leat/csp/wait_group.hpp>
 #include <leat/sched/blocking.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/local.hpp>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Checks the Promela models: the true ones must have no error, each broken variant must have one.
-# Usage: check.sh [retake] [wake] [timer_poll]      (all without arguments)
+# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single]      (all without arguments)
 # Needs spin and a C compiler. Without spin: exit code 77, which ctest takes for "skipped".
 set -u
 here=$(cd "${0%/*}" && pwd) || exit 1
@@ -89,9 +89,38 @@ timer_poll() {
   done
 }
 
-for m in ${*:-retake wake timer_poll}; do
+party() {
+  one party good safety
+  optimise=-O2
+  one party good safety -DTHIRD
+  optimise=-O0
+  for v in READY_WHILE_ENROLLING NO_CAS NO_START_OVER NO_SELF_CLAIM NO_DISARM NO_WITHDRAW PARK_REGARDLESS; do
+    one party broken safety -D$v
+  done
+}
+
+many() {
+  for capacity in 0 1 2; do
+    one many good safety -DCAP=$capacity
+  done
+  for v in LOOK_OUTSIDE UNLOCK_BEFORE_PARK NO_REFILL RING_FIRST WAKE_FIRST; do
+    one many broken safety -DCAP=1 -D$v
+  done
+  one many broken safety -DCAP=0 -DCLOSE_FORGETS_SENDERS
+}
+
+single() {
+  for capacity in 1 2; do
+    one single good safety -DCAP=$capacity
+    for v in NO_HEAVY_BARRIER ANNOUNCES_LATE NO_RECHECK NO_FULL_BARRIER; do
+      one single broken safety -DCAP=$capacity -D$v
+    done
+  done
+}
+
+for m in ${*:-retake wake timer_poll party many single}; do
   case $m in
-    retake | wake | timer_poll) $m ;;
+    retake | wake | timer_poll | party | many | single) $m ;;
     *) echo "no such model: $m"; exit 2 ;;
   esac
 done

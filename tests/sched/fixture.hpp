@@ -149,6 +149,14 @@ class signal_to_g {
   std::atomic<std::uintptr_t> word_{none};
 };
 
+// A plain thread starts n Gs: they go to the global queue.
+template <class F>
+void from_outside(int n, F body) {
+  std::thread([&] {
+    for (int i = 0; i < n; ++i) go(body);
+  }).join();
+}
+
 inline std::vector<event> events_of(event_kind kind) {
   std::vector<event> found;
   for (const event& e : scheduler::current()->events())

@@ -167,21 +167,27 @@ TEST_CASE("main ends the program beside more endless loops than there are cores"
 
 // What main's frame held is gone when run has returned: nothing that was left behind may come back to it.
 LEAT_CHILD(left_behind) {
-  static std::atomic<int> came_back{0};
-  leat::run({.procs = 2, .grace = 20ms}, [] {
-    leat::go("declared", [] {
-      leat::blocking([] { std::this_thread::sleep_for(500ms); });
+  static std::atomic<bool> returned{false};
+  static std::atomic<int> inside{0}, came_back{0};
+  const auto until_run_has_returned = [] {
+    ++inside;
+    while (!returned.load()) std::this_thread::sleep_for(1ms);
+  };
+  leat::run({.procs = 2, .grace = 20ms}, [&] {
+    leat::go("declared", [=] {
+      leat::blocking(until_run_has_returned);
       ++came_back;
     });
-    leat::go("undeclared", [] {
-      std::this_thread::sleep_for(500ms);
+    leat::go("undeclared", [=] {
+      until_run_has_returned();
       leat::yield();
       ++came_back;
     });
-    leat::go("undeclared, then it just ends", [] { std::this_thread::sleep_for(500ms); });
-    leat::sleep_for(50ms);
+    leat::go("undeclared, then it just ends", until_run_has_returned);
+    while (inside.load() < 3) (void)leat::sleep_for(1ms);
   });
-  std::this_thread::sleep_for(1s);
+  returned = true;
+  std::this_thread::sleep_for(500ms);
   expect(came_back == 0, "a G went on after the runtime had ended");
   std::puts("Done\nand ended");
 }

@@ -1,296 +1,98 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stops that race with the beginning and the end of waits (interrupt.hpp). A stop that was lost shows as a G
-// that sleeps on for an hour, and the guard reports it; a G that was woken twice breaks the scheduler's own
-// checks or the counts.
-#include <atomic>
-#include <thread>
-#include <utility>
-#include <vector>
+// What a stop does to the G that is asked, wherever it is. Stops that race with waits: stop_race_test.cpp.
+#include "fixture.hpp"
 
-#include <doctest/doctest.h>
-
-#include <leat/leat.hpp>
-
-#include "hang_guard.hpp"
-#include "support/child.hpp"
-
+using namespace leat;
 using namespace leat::sched::test;
-using namespace std::chrono_literals;
-using leat::join_result;
-using leat::nanoseconds;
-using leat::sleep_result;
 
-namespace {
-
-constexpr int rounds = leat::fiber::under_tsan ? 3000 : 20'000;
-
-// Around the length of a park: a few µs, at times much more.
-void little_pause(random_numbers& random) {
-  if (random.one_in(50)) {
-    (void)leat::sleep_for(nanoseconds(random.below(100'000)));
-  } else if (!random.one_in(4)) {
-    spin_for(nanoseconds(random.below(8'000)));
-  }
-}
-
-leat::runtime_options with_procs(unsigned n) {
-  leat::runtime_options o;
-  o.procs = n;
-  return o;
-}
-
-}  // namespace
-
-TEST_CASE("a stop that races with the beginning of a sleep is never lost") {
-  const std::uint64_t seed = seed_for("stop against sleep");
-  for (const unsigned procs : {1u, 2u, 4u}) {
-    CAPTURE(procs);
-    leat::run(with_procs(procs), [&] {
-      hang_guard guard("stop against sleep", seed);
-      random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 3; ++i) {
-        const auto warm_up = nanoseconds(random.below(5'000));
-        auto t = leat::spawn([warm_up] {
-          spin_for(warm_up);
-          const bool stopped = leat::sleep_for(1h) == sleep_result::stopped;
-          return stopped && leat::stop_requested() && leat::sleep_for(1h) == sleep_result::stopped;
-        });
-        little_pause(random);
-        t.request_stop();
-        if (!t.get()) FAIL("a sleep of an hour elapsed");
-        guard.progress();
+TEST_CASE("stop_requested and checkpoint tell a computing G that it was asked") {
+  sweep_clean([] {
+    std::atomic<bool> runs{false};
+    auto polls = spawn([&] {
+      runs = true;
+      while (!stop_requested()) yield();
+      return 1;
+    });
+    auto checks = spawn([&] {
+      for (;;) {
+        checkpoint();
+        yield();
       }
     });
-  }
+    CHECK(eventually([&] { return runs.load(); }));
+    polls.request_stop();
+    CHECK(polls.get() == 1);
+    checks.request_stop();
+    CHECK_THROWS_AS(checks.get(), stopped);
+    CHECK_FALSE(stop_requested());
+    checkpoint();
+  });
+  CHECK_FALSE(stop_requested());
+  checkpoint();
 }
 
-TEST_CASE("a stop that races with the beginning of a join is never lost") {
-  const std::uint64_t seed = seed_for("stop against join");
-  for (const unsigned procs : {1u, 2u, 4u}) {
-    CAPTURE(procs);
-    leat::run(with_procs(procs), [&] {
-      hang_guard guard("stop against join", seed);
-      random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 3; ++i) {
-        const auto warm_up = nanoseconds(random.below(5'000));
-        auto t = leat::spawn([warm_up] {
-          auto sleeper = leat::spawn([] { return leat::sleep_for(1h); });
-          spin_for(warm_up);
-          const join_result r = sleeper.join();
-          sleeper.request_stop();
-          return r == join_result::stopped && sleeper.get() == sleep_result::stopped;
-        });
-        little_pause(random);
-        t.request_stop();
-        if (!t.get()) FAIL("the join was not ended by the stop");
-        guard.progress();
-      }
-    });
-  }
-}
-
-TEST_CASE("a stop that races with the end of a sleep wakes it once") {
-  const std::uint64_t seed = seed_for("stop against the end of a sleep");
-  for (const unsigned procs : {1u, 2u}) {
-    CAPTURE(procs);
-    std::uint64_t elapsed = 0, stopped = 0;
-    leat::run(with_procs(procs), [&] {
-      hang_guard guard("stop against the end of a sleep", seed);
-      random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 2; ++i) {
-        const std::int64_t due = leat::now_ns() + static_cast<std::int64_t>(random.below(40'000));
-        std::atomic<int> wakes{0};
-        auto t = leat::spawn([&wakes, due] {
-          const sleep_result r = leat::sleep_until(leat::time_point(nanoseconds(due)));
-          ++wakes;
-          // A second wake of the first sleep would end this one early.
-          const std::int64_t again = leat::now_ns() + 5'000;
-          const sleep_result r2 = leat::sleep_until(leat::time_point(nanoseconds(again)));
-          if (r2 == sleep_result::elapsed && leat::now_ns() < again) ++wakes;
-          if (r == sleep_result::elapsed && leat::now_ns() < due) ++wakes;
-          return r;
-        });
-        spin_for(nanoseconds(random.below(50'000)));
-        t.request_stop();
-        ++(t.get() == sleep_result::elapsed ? elapsed : stopped);
-        if (wakes != 1) FAIL("woken " << wakes.load() << " times");
-        guard.progress();
-      }
-    });
-    CHECK(elapsed + stopped == static_cast<std::uint64_t>(rounds / 2));
-    CHECK(stopped > 0);
-  }
-}
-
-TEST_CASE("a stop that races with the end of the joined G wakes the joiner once, with the right answer") {
-  const std::uint64_t seed = seed_for("stop against the end of a join");
-  for (const unsigned procs : {1u, 2u}) {
-    CAPTURE(procs);
-    std::uint64_t ended = 0, stopped = 0;
-    leat::run(with_procs(procs), [&] {
-      hang_guard guard("stop against the end of a join", seed);
-      random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 2; ++i) {
-        const auto work = nanoseconds(random.below(20'000));
-        auto t = leat::spawn([work] {
-          auto worker = leat::spawn([work] {
-            (void)leat::sleep_for(work);
-            return 5;
-          });
-          const join_result r = worker.join();
-          const bool done = worker.done();
-          // `ended` must be true; `stopped` may have been overtaken by the end.
-          const bool honest = r == join_result::stopped || done;
-          return std::pair(r, honest && worker.get() == 5);
-        });
-        spin_for(nanoseconds(random.below(40'000)));
-        t.request_stop();
-        const auto [r, well] = t.get();
-        if (!well) FAIL("join said ended of a G that had not");
-        ++(r == join_result::ended ? ended : stopped);
-        guard.progress();
-      }
-    });
-    CHECK(ended + stopped == static_cast<std::uint64_t>(rounds / 2));
-  }
-}
-
-TEST_CASE("a stop source reaches each of its Gs wherever they are, from Gs and from plain threads") {
-  const std::uint64_t seed = seed_for("stop source");
-  for (const unsigned procs : {1u, 2u, 4u}) {
-    CAPTURE(procs);
-    leat::run(with_procs(procs), [&] {
-      hang_guard guard("stop source", seed);
-      random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 60; ++i) {
-        leat::stop_source source;
-        std::vector<leat::task<bool>> all;
-        for (int k = 0; k < 20; ++k) {
-          const std::uint64_t what = random.below(5);
-          all.push_back(leat::spawn({.stop = source}, [what] {
-            switch (what) {
-              case 0: return leat::sleep_for(1h) == sleep_result::stopped;
-              case 1: {
-                auto other = leat::spawn([] { return leat::sleep_for(1h); });
-                return other.join() == join_result::stopped;  // its destructor stops it
-              }
-              case 2:
-                while (!leat::stop_requested()) leat::yield();
-                return true;
-              case 3:
-                while (leat::sleep_for(10us) != sleep_result::stopped) {
-                }
-                return true;
-              default:
-                try {
-                  for (;;) leat::checkpoint();
-                } catch (const leat::stopped&) {
-                  return true;
-                }
-            }
-          }));
-        }
-        little_pause(random);
-        if (random.one_in(2)) {
-          source.request_stop();
-        } else {
-          std::thread outside([&] { source.request_stop(); });
-          if (random.one_in(2)) source.request_stop();  // both at once
-          outside.join();
-        }
-        // Those that come later are stopped from the beginning.
-        all.push_back(leat::spawn({.stop = source}, [] {
-          return leat::stop_requested() && leat::sleep_for(1h) == sleep_result::stopped;
-        }));
-        for (auto& t : all)
-          if (!t.get()) FAIL("a member was not stopped");
-        guard.progress();
-      }
-    });
-  }
-}
-
-namespace {
-
-// A plain thread that stops whoever raises the flag, a random moment later: from before the wait to well into
-// it.
-class sniper {
- public:
-  explicit sniper(std::uint64_t seed) : thread_([this, seed] { shoot(seed); }) {}
-  ~sniper() {
-    over_ = true;
-    thread_.join();
-  }
-  // On the G, as the last thing before it waits.
-  void here_i_am(leat::stop_source& with) noexcept {
-    busy_.store(true, std::memory_order_relaxed);
-    target_.store(&with, std::memory_order_release);
-  }
-  // The source is still in its hands.
-  bool busy() const noexcept { return busy_.load(std::memory_order_acquire); }
-
- private:
-  void shoot(std::uint64_t seed) {
-    random_numbers random(seed);
-    while (!over_.load(std::memory_order_relaxed)) {
-      leat::stop_source* const s = target_.exchange(nullptr, std::memory_order_acquire);
-      if (!s) continue;
-      // request_stop itself takes about as long to get to the G as the G to get to its wait.
-      for (std::uint64_t i = random.one_in(10) ? random.below(2000) : random.below(40); i > 0; --i)
-        asm volatile("");
-      s->request_stop();
-      busy_.store(false, std::memory_order_release);
-    }
-  }
-
-  std::atomic<leat::stop_source*> target_{nullptr};
-  std::atomic<bool> over_{false}, busy_{false};
-  std::thread thread_;
-};
-
-template <class Wait>
-void check_stops_from_outside(const char* what, Wait wait) {
-  const std::uint64_t seed = seed_for(what);
-  leat::run(with_procs(2), [&] {
-    hang_guard guard(what, seed);
-    sniper stops(seed);
-    for (int i = 0; i < rounds; ++i) {
-      leat::stop_source source;
-      if (!leat::spawn({.stop = source}, [&] { return wait([&] { stops.here_i_am(source); }); }).get())
-        FAIL("the wait was not ended by the stop");
-      while (stops.busy()) leat::yield();
-      guard.progress();
-    }
+TEST_CASE("a task that is asked before it ever ran still runs, and its waits end at once") {
+  run_clean(undisturbed(1), [] {
+    auto t = spawn([] { return sleep_for(1h); });
+    t.request_stop();
+    CHECK(t.get() == sleep_result::stopped);
   });
 }
 
-}  // namespace
-
-TEST_CASE(
-    "a plain thread that stops the only sleeping G in the moment of its sleep is seen, and is no deadlock") {
-  check_stops_from_outside("sleep, stopped from outside", [](auto now) {
-    now();
-    return leat::sleep_for(1h) == sleep_result::stopped;
+TEST_CASE("a stop source stops all its Gs, those spawned later too, and no others") {
+  sweep_clean([] {
+    stop_source source, copy = source;
+    CHECK_FALSE(source.stop_requested());
+    std::atomic<int> stopped_count{0}, started{0};
+    const auto waits = [&] {
+      ++started;
+      if (sleep_for(1h) == sleep_result::stopped) ++stopped_count;
+    };
+    for (int i = 0; i < 20; ++i) go({.stop = source}, waits);
+    auto other = spawn([&] { return sleep_for(5ms); });
+    CHECK(eventually([&] { return started == 20; }));
+    copy.request_stop();
+    CHECK(source.stop_requested());
+    go({.stop = source}, waits);
+    CHECK(eventually([&] { return stopped_count == 21; }));
+    CHECK(other.get() == sleep_result::elapsed);
   });
 }
 
-TEST_CASE("a plain thread that stops a G in the moment of its join is seen") {
-  check_stops_from_outside("join, stopped from outside", [](auto now) {
-    auto sleeper = leat::spawn([] { return leat::sleep_for(1h); });
-    leat::yield();
-    now();
-    return sleeper.join() == join_result::stopped;  // its destructor stops the sleeper
+TEST_CASE("insisting makes the next entry into the runtime throw") {
+  sweep_clean([] {
+    stop_source source;
+    auto t = spawn({.stop = source}, [] {
+      for (;;) (void)sleep_for(1ms);
+    });
+    yield();
+    source.request_stop();
+    yield();
+    source.insist();
+    CHECK_THROWS_AS(t.get(), stopped);
+  });
+}
+
+TEST_CASE("the Gs of a control block and stack used before start without the stop of the former") {
+  run_clean(with_procs(1), [] {
+    for (int i = 0; i < 50; ++i) {
+      {
+        auto t = spawn([] { (void)sleep_for(1h); });
+        yield();
+      }
+      CHECK_FALSE(spawn([] { return stop_requested(); }).get());
+    }
   });
 }
 
 TEST_CASE("a stop finds a G at every stage of its life") {
-  leat::run(with_procs(1), [] {
+  run_clean(with_procs(1), [] {
     SUBCASE("before its first run") {
       std::atomic<bool> began{false};
-      auto t = leat::spawn([&] {
+      auto t = spawn([&] {
         began = true;
-        return leat::sleep_for(1h);
+        return sleep_for(1h);
       });
       t.request_stop();  // one P, and we have it: it has not run
       CHECK_FALSE(began);
@@ -299,34 +101,34 @@ TEST_CASE("a stop finds a G at every stage of its life") {
     }
     SUBCASE("while it is queued again after a yield") {
       std::atomic<int> turns{0};
-      auto t = leat::spawn([&] {
-        for (; !leat::stop_requested(); ++turns) leat::yield();
+      auto t = spawn([&] {
+        for (; !stop_requested(); ++turns) yield();
       });
-      while (turns < 3) leat::yield();
+      while (turns < 3) yield();
       t.request_stop();
       t.get();
       CHECK(turns >= 3);
     }
     SUBCASE("while it sleeps") {
       std::atomic<bool> sleeps{false};
-      auto t = leat::spawn([&] {
+      auto t = spawn([&] {
         sleeps = true;
-        return leat::sleep_for(1h);
+        return sleep_for(1h);
       });
-      while (!sleeps) leat::yield();
+      while (!sleeps) yield();
       t.request_stop();
       CHECK(t.get() == sleep_result::stopped);
     }
     SUBCASE("while it joins, and then it can still wait for the end by get") {
-      auto t = leat::spawn([] {
-        auto worker = leat::spawn([] {
-          (void)leat::sleep_for(30ms);
+      auto t = spawn([] {
+        auto worker = spawn([] {
+          (void)sleep_for(30ms);
           return 3;
         });
         const bool stopped = worker.join() == join_result::stopped;
         return std::pair(stopped, worker.get());
       });
-      (void)leat::sleep_for(5ms);
+      (void)sleep_for(5ms);
       t.request_stop();
       const auto [stopped, value] = t.get();
       CHECK(stopped);
@@ -334,51 +136,51 @@ TEST_CASE("a stop finds a G at every stage of its life") {
     }
     SUBCASE("while it is in a declared blocking call, which goes on, and the next wait is stopped") {
       std::atomic<bool> inside{false}, go_on{false};
-      auto t = leat::spawn([&] {
-        leat::blocking([&] {
+      auto t = spawn([&] {
+        blocking([&] {
           inside = true;
           while (!go_on.load()) std::this_thread::sleep_for(100us);
         });
-        return leat::sleep_for(1h);
+        return sleep_for(1h);
       });
-      while (!inside.load()) (void)leat::sleep_for(100us);
+      while (!inside.load()) (void)sleep_for(100us);
       t.request_stop();
-      (void)leat::sleep_for(5ms);
+      (void)sleep_for(5ms);
       CHECK_FALSE(t.done());
       go_on = true;
       CHECK(t.get() == sleep_result::stopped);
     }
     SUBCASE("while it runs without its P") {
       std::atomic<bool> go_on{false};
-      auto t = leat::spawn([&] {
+      auto t = spawn([&] {
         while (!go_on.load()) {
         }
-        return leat::sleep_for(1h);
+        return sleep_for(1h);
       });
-      while (leat::stats().without_p == 0) (void)leat::sleep_for(1ms);
+      while (stats().without_p == 0) (void)sleep_for(1ms);
       t.request_stop();
       go_on = true;
       CHECK(t.get() == sleep_result::stopped);
     }
     SUBCASE("after its end, without effect") {
-      auto t = leat::spawn([] { return 4; });
+      auto t = spawn([] { return 4; });
       (void)t.join();
       t.request_stop();
       CHECK(t.get() == 4);
       // The next G from the pool does not inherit it.
-      for (int i = 0; i < 100; ++i) CHECK_FALSE(leat::spawn([] { return leat::stop_requested(); }).get());
+      for (int i = 0; i < 100; ++i) CHECK_FALSE(spawn([] { return stop_requested(); }).get());
     }
     SUBCASE("once more, without effect") {
-      auto t = leat::spawn([] { return leat::sleep_for(1h); });
-      leat::yield();
+      auto t = spawn([] { return sleep_for(1h); });
+      yield();
       for (int i = 0; i < 5; ++i) t.request_stop();
       CHECK(t.get() == sleep_result::stopped);
     }
     SUBCASE("by the destructor of its task") {
       int ended = 0;
       {
-        auto t = leat::spawn([&] {
-          (void)leat::sleep_for(1h);
+        auto t = spawn([&] {
+          (void)sleep_for(1h);
           ++ended;
         });
       }
@@ -388,31 +190,23 @@ TEST_CASE("a stop finds a G at every stage of its life") {
 }
 
 TEST_CASE("a G that was insisted on is thrown out of its next wait") {
-  leat::run(with_procs(1), [] {
-    leat::stop_source source;
+  run_clean(with_procs(1), [] {
+    stop_source source;
     std::atomic<int> refused{0};
     std::atomic<bool> unwound{false};
-    auto t = leat::spawn({.stop = source}, [&] {
+    auto t = spawn({.stop = source}, [&] {
       struct mark {
         std::atomic<bool>& b;
         ~mark() { b = true; }
       } at_end{unwound};
-      for (;; ++refused) (void)leat::sleep_for(1h);
+      for (;; ++refused) (void)sleep_for(1h);
     });
-    leat::yield();
+    yield();
     source.request_stop();
-    for (int i = 0; i < 100; ++i) leat::yield();
+    for (int i = 0; i < 100; ++i) yield();
     CHECK(refused > 0);  // asked alone does not throw
     source.insist();
-    CHECK_THROWS_AS(t.get(), leat::stopped);
+    CHECK_THROWS_AS(t.get(), stopped);
     CHECK(unwound);
   });
-}
-
-TEST_CASE("no stop is lost where the kernel has no membarrier" * doctest::timeout(200)) {
-  // There a stop needs no system call to reach the G, so it comes much closer to the beginning of the wait.
-  const auto child =
-      leat::test::run_program("/proc/self/exe", {"-tc=*in the moment of its*,*races with the*"},
-                              {.limit = 180s, .environment = {"LEAT_NO_MEMBARRIER=1"}});
-  CHECK_MESSAGE(child.exited(0), child.output);
 }

@@ -34,6 +34,17 @@ void ranked_spinlock::lock_slow() noexcept {
   } while (word_.exchange(1, std::memory_order_acquire) != 0);
 }
 
+void ranked_spinlock::lock_slow_standing_back() noexcept {
+  constexpr int pauses = 100, tries_before_yield = 20;
+  for (int tries = 0;; ++tries) {
+    for (int i = 0; i < pauses; ++i) cpu_pause();
+    // Acquire pairs with the release in unlock.
+    if (word_.load(std::memory_order_relaxed) == 0 && word_.exchange(1, std::memory_order_acquire) == 0)
+      return;
+    if (tries >= tries_before_yield) ::sched_yield();  // the kernel has put the holder aside
+  }
+}
+
 namespace detail {
 
 const bool lock_order_checked = LEAT_DEBUG_CHECKS_ON != 0;

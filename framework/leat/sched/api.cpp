@@ -10,6 +10,7 @@
 #include <leat/base/log.hpp>
 #include <leat/fiber/stack.hpp>
 #include <leat/sched/blocking.hpp>
+#include <leat/sched/entered.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/interrupt.hpp>
 #include <leat/sched/scheduler.hpp>
@@ -21,36 +22,6 @@ namespace leat {
 namespace sched {
 namespace {
 
-// The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
-// being. Leaves at the end of its scope.
-class entered {
- public:
-  entered() noexcept {
-    M* const here = current_m();
-    if (here && here->cur.load(std::memory_order_relaxed)) {
-      m = scheduler::enter(here);
-    } else {
-      scheduler::plain_thread_enters();
-    }
-  }
-  ~entered() {
-    if (m) {
-      scheduler::leave(m);
-    } else {
-      scheduler::plain_thread_leaves();
-    }
-  }
-  entered(const entered&) = delete;
-  entered& operator=(const entered&) = delete;
-
-  G& g() const noexcept { return *m->cur.load(std::memory_order_relaxed); }
-  M* m = nullptr;
-};
-
-void throw_if_insisted(const G& g) {
-  if (g.stop.load(std::memory_order_relaxed) == stop_level::insisted) throw stopped{};
-}
-
 scheduler& running_scheduler() {
   scheduler* const s = scheduler::current();
   if (!s) throw spawn_error("nothing can be spawned: no leat::run is under way in this program");
@@ -58,6 +29,10 @@ scheduler& running_scheduler() {
 }
 
 }  // namespace
+
+M* enter_slow(M* m) noexcept { return scheduler::enter_slow(m); }
+void plain_thread_enters() noexcept { scheduler::plain_thread_enters(); }
+void plain_thread_leaves() noexcept { scheduler::plain_thread_leaves(); }
 
 // --- spawn ------------------------------------------------------------------------------------------
 
@@ -235,6 +210,27 @@ void scheduler::arm_timer(M& m, G& g) noexcept {
   }
 }
 
+bool scheduler::arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept {
+  g.nap.when = when;
+  g.nap.g = &g;
+  g.nap.home = &m.p.load(std::memory_order_relaxed)->timers;
+  g.nap.claim = claim;
+  g.nap.claim_arg = arg;
+  try {
+    lock_guard hold(g.nap.home->lock());
+    g.nap.home->add_locked(g.nap);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  note_timer(when);
+  return true;
+}
+
+void scheduler::disarm(G& g) noexcept {
+  lock_guard hold(g.nap.home->lock());
+  (void)g.nap.home->remove_locked(g.nap);
+}
+
 bool scheduler::sleep_until(std::int64_t when) {
   M* m = enter(current_m());
   G& g = *m->cur.load(std::memory_order_relaxed);
@@ -249,6 +245,7 @@ bool scheduler::sleep_until(std::int64_t when) {
   g.nap.g = &g;
   g.nap.home = &m->p.load(std::memory_order_relaxed)->timers;
   g.nap.refused = false;
+  g.nap.claim = nullptr;
   if (begin_wait(g, w)) m = park(m, wait_reason::sleep, arm_nap, &g);
   end_wait(g);
   leave(m);

@@ -29,15 +29,15 @@ inline void full_barrier() noexcept {
 }
 
 namespace detail {
-// Set once, by the first prepare_barriers; read by every thread started after it.
-extern bool membarrier_works;
+// Set once, by the first prepare_barriers, before any G runs.
+extern std::atomic<bool> membarrier_works;
 }  // namespace detail
 
 // Registers the process with the kernel. Called before the first scheduler thread starts.
 void prepare_barriers() noexcept;
 
 inline void light_barrier() noexcept {
-  if (detail::membarrier_works) [[likely]]
+  if (detail::membarrier_works.load(std::memory_order_relaxed)) [[likely]]
     std::atomic_signal_fence(std::memory_order_seq_cst);
   else
     full_barrier();

@@ -24,6 +24,7 @@ enum class event_kind : std::uint8_t {
   woken,
   overflowed,
   took_global,
+  argument,  // in the ring only
 };
 const char* to_string(event_kind k) noexcept;
 
@@ -40,24 +41,25 @@ class event_ring {
   static constexpr std::uint32_t size = 256;
 
   // The owner of the P.
-  void add(event_kind kind, std::uint64_t g, std::uint8_t detail = 0, std::uint32_t arg = 0) noexcept {
+  void add(event_kind kind, std::uint64_t g, std::uint8_t detail = 0) noexcept {
     const std::uint32_t i = next_.load(std::memory_order_relaxed);
-    slot& s = slots_[i % size];
-    s.what.store(static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 |
-                     static_cast<std::uint64_t>(arg) << 32,
-                 std::memory_order_relaxed);
-    s.g.store(g, std::memory_order_relaxed);
+    slots_[i % size].store(
+        static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 | g << 16,
+        std::memory_order_relaxed);
     next_.store(i + 1, std::memory_order_relaxed);
+  }
+  void add(event_kind kind, std::uint64_t g, std::uint8_t detail, std::uint32_t arg) noexcept {
+    add(kind, g, detail);
+    add(event_kind::argument, arg);
   }
 
   // Oldest first. Any thread; exact when the P is quiet.
   void read(std::uint16_t p, std::vector<event>& out) const;
 
  private:
-  struct slot {
-    std::atomic<std::uint64_t> g{0}, what{0};
-  };
-  std::array<slot, size> slots_;
+  // An event in a word: its kind, its detail, and the G's id in 48 bits, which last for years. An argument is
+  // a word of its own behind it.
+  std::array<std::atomic<std::uint64_t>, size> slots_{};
   std::atomic<std::uint32_t> next_{0};
 };
 

@@ -176,7 +176,6 @@ G* scheduler::end_g(M& m, G& g) noexcept {
     m.running = &next->ctx;
     m.cur.store(next, std::memory_order_relaxed);
     next->become(g_status::running);
-    bump(p->count.switches);
     p->events.add(event_kind::run, next->id);
     publish_end(m, g);
     return next;
@@ -186,7 +185,6 @@ G* scheduler::end_g(M& m, G& g) noexcept {
   } else if (next) {
     m.cur.store(next, std::memory_order_relaxed);
     next->become(g_status::running);
-    bump(p->count.switches);
     p->events.add(event_kind::run, next->id);
     fiber::finish(m, g.ctx, next->ctx, after_finish, &g);
   }

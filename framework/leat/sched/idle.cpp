@@ -17,6 +17,7 @@
 #include <leat/base/check.hpp>
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
+#include <leat/sched/pause_point.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -75,6 +76,7 @@ void scheduler::wake_if_needed() noexcept {
   full_barrier();
   if (idle_ps_.load(std::memory_order_relaxed) == 0 || searching_.load(std::memory_order_relaxed) != 0)
     return;
+  pause_point(pause_place::before_waking);
   wake_one();
 }
 
@@ -91,6 +93,7 @@ void scheduler::wake_one() noexcept {
       (void)start_m(*p, true);
       return;
     }
+    pause_point(pause_place::searched_in_vain);
     // All Ps are at work. A submitter that saw our 1 in searching_ relied on us in vain, and a P may have
     // become idle since: look again on its behalf.
     searching_.fetch_sub(1, std::memory_order_seq_cst);
@@ -197,6 +200,7 @@ void scheduler::note_timer(std::int64_t when) noexcept {
 // The M holds no P. Returns with one, or false when the thread shall end.
 bool scheduler::sleep_m(M& m) noexcept {
   for (;;) {
+    pause_point(pause_place::before_sleep);
     undo_nudge(m);
     m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
     bool polls = false;

@@ -19,7 +19,7 @@ const char* to_string(p_status s) noexcept;
 
 // Written by the owner, read by anyone: stats and trace.
 struct p_counters {
-  std::atomic<std::uint64_t> spawned{0}, finished{0}, switches{0}, parks{0}, readies{0}, steals{0},
+  std::atomic<std::uint64_t> spawned{0}, finished{0}, yields{0}, parks{0}, readies{0}, steals{0},
       stolen_gs{0}, retakes{0}, overflows{0};
 };
 
@@ -53,6 +53,8 @@ struct alignas(64) P {
   // How many hand-offs through run_next wake nobody (schedule.cpp, hand_off).
   std::uint32_t quiet_hand_offs = 0;
   std::uint32_t hand_off_backoff = 0;
+  // When run_next was last stolen; 0: the owner has judged it since (schedule.cpp, judge_theft).
+  std::int64_t stolen_at = 0;
 
   fiber::stack_cache stacks;
   stack_list<G, &G::link> free_gs;

@@ -38,10 +38,13 @@ void event_ring::read(std::uint16_t p, std::vector<event>& out) const {
   const std::uint32_t end = next_.load(std::memory_order_relaxed);
   const std::uint32_t n = std::min(end, size);
   for (std::uint32_t i = end - n; i != end; ++i) {
-    const slot& s = slots_[i % size];
-    const std::uint64_t w = s.what.load(std::memory_order_relaxed);
-    out.push_back({s.g.load(std::memory_order_relaxed), static_cast<event_kind>(w & 0xff),
-                   static_cast<std::uint8_t>(w >> 8), p, static_cast<std::uint32_t>(w >> 32)});
+    const std::uint64_t w = slots_[i % size].load(std::memory_order_relaxed);
+    const auto kind = static_cast<event_kind>(w & 0xff);
+    if (kind != event_kind::argument) {
+      out.push_back({w >> 16, kind, static_cast<std::uint8_t>(w >> 8), p, 0});
+    } else if (i != end - n) {  // else its event has been overwritten
+      out.back().arg = static_cast<std::uint32_t>(w >> 16);
+    }
   }
 }
 
@@ -66,7 +69,7 @@ runtime_stats scheduler::stats() const {
     const auto get = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
     s.spawned += get(p.count.spawned);
     s.finished += get(p.count.finished);
-    s.switches += get(p.count.switches);
+    s.switches += get(p.count.parks) + get(p.count.yields) + get(p.count.finished);
     s.parks += get(p.count.parks);
     s.readies += get(p.count.readies);
     s.steals += get(p.count.steals);

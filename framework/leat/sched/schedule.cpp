@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One round of scheduling: where the next G comes from, and where a readied one goes.
-#include <sched.h>
 #include <algorithm>
 
 #include <leat/base/clock.hpp>
-#include <leat/base/cpu.hpp>
+#include <leat/sched/next_local.hpp>
+#include <leat/sched/pause_point.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -15,19 +15,6 @@ constexpr std::uint32_t fairness_round = 61;  // Go's: a prime, so that it does 
 constexpr std::uint32_t due_share = 8;        // of so many from the global queue, one is not a late sleeper
 constexpr std::uint32_t timer_round = 8;      // reading the clock costs as much as a switch
 constexpr std::uint32_t most_quiet_hand_offs = 4095;
-
-// What the switch to it will read first.
-void prefetch_stack(const fiber::context& c) noexcept {
-  const char* const sp = static_cast<const char*>(c.sp);
-  for (int line = 0; line < 4; ++line) __builtin_prefetch(sp + line * 64);
-}
-
-std::uint32_t next_random(std::uint32_t& s) noexcept {
-  s ^= s << 13;
-  s ^= s >> 17;
-  s ^= s << 5;
-  return s;
-}
 
 }  // namespace
 
@@ -76,8 +63,9 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
 // A G readied by the running one goes to run_next and is usually run a moment later, when its waker
 // parks. Waking another core for it costs thousands of times more than the switch, and would tear a
 // talking pair apart; not waking leaves it waiting when the waker goes on computing. So wakes are
-// rationed by success: a wake that ended in a theft of run_next makes the next one come at once, one
-// that did not doubles the number of hand-offs until the next. sysmon looks after what is left.
+// rationed by success: one that ended in a theft of run_next, after which the waker went on for longer than
+// a wake takes, makes the next one come at once (judge_theft); any other doubles the number of hand-offs
+// until the next. sysmon looks after what is left.
 void scheduler::hand_off(M& m, P& p, G* g) noexcept {
   G* const old = p.run_next.load(std::memory_order_relaxed);
   p.run_next.store(g, std::memory_order_relaxed);
@@ -93,13 +81,31 @@ void scheduler::hand_off(M& m, P& p, G* g) noexcept {
   wake_one();
 }
 
+// The owner's current G is about to give way: was it worth waking somebody for the one it had readied?
+[[gnu::noinline]] void scheduler::judge_theft(P& p) noexcept {
+  constexpr std::int64_t cost_of_a_wake = 15'000;
+  if (now_ns() - p.stolen_at > cost_of_a_wake) {
+    p.quiet_hand_offs = 0;
+    p.hand_off_backoff = 0;
+  }
+  p.stolen_at = 0;
+}
+
 void scheduler::ready(M* m, G* g) noexcept {
   g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) return push_global(g);
+  prefetch_stack(g->ctx);  // it runs next, as a rule
   bump(p->count.readies);
   p->events.add(event_kind::readied, g->id);
   hand_off(*m, *p, g);
+}
+
+void make_ready(M* m, G* g) noexcept {
+  if (m) [[likely]]
+    return m->sched.ready(m, g);
+  // None: the runtime has ended, and given up the G with it.
+  if (scheduler* const s = scheduler::current()) s->ready(nullptr, g);
 }
 
 void scheduler::submit(M* m, G* g) noexcept {
@@ -131,30 +137,6 @@ bool scheduler::round_is_special(P& p) noexcept {
   return due != timer_heap::no_timer && due <= now_ns();
 }
 
-// Steps 1 and 2 of a round as far as they need no g0. Null: let g0 look.
-[[gnu::always_inline]] inline G* scheduler::next_local(M& m, P& p) noexcept {
-  if (m.locked_g || p.attention.load(std::memory_order_relaxed)) [[unlikely]]
-    return nullptr;
-  if (--p.quick_rounds == 0 && round_is_special(p)) [[unlikely]]
-    return nullptr;
-  G* g = p.run_next.load(std::memory_order_relaxed);
-  if (g) {
-    // It inherits the slice: `turn` stays, and sysmon sees through pairs that live here.
-    p.run_next.store(nullptr, std::memory_order_relaxed);
-    p.hand_offs.store(p.hand_offs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  } else {
-    g = p.ring.pop();
-    if (!g) return nullptr;
-    p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  // What needs more than a switch, or fails, is g0's business.
-  if (g->wants_own_thread() || (!g->ctx.stack && !give_stack(m, *g))) [[unlikely]] {
-    m.picked = g;
-    return nullptr;
-  }
-  return g;
-}
-
 G* scheduler::pop_global_locked() noexcept {
   const bool others_turn = ++global_turn_ % due_share == 0 && !global_.empty();
   return due_.empty() || others_turn ? global_.pop_front() : due_.pop_front();
@@ -183,46 +165,6 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
   p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   p.events.add(event_kind::took_global, first->id, 0, n);
   return first;
-}
-
-// Readies what is due in the heap of `of`, in the order of the deadlines: into the ring, and what finds no
-// room there into due_. While due_ holds some, new ones queue behind them, and the ring is filled from there.
-bool scheduler::run_due_timers(M* m, P& of) noexcept {
-  P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
-  const bool backlog = p && due_size_.load(std::memory_order_relaxed) > 0;
-  if (of.timers.next() == timer_heap::no_timer && !backlog) return false;
-  const std::int64_t now = now_ns();
-  coarse_now_.store(now, std::memory_order_relaxed);
-  g_queue no_room;
-  bool any = false;
-  for (;;) {
-    G* due[64];
-    const std::size_t n = of.timers.take_due(now, due, std::size(due));
-    // They have slept; their Gs and stacks are cold. Fetching all at once takes as long as fetching one.
-    for (std::size_t i = 0; i < n; ++i) {
-      __builtin_prefetch(&due[i]->status, 1);
-      __builtin_prefetch(&due[i]->ctx);
-    }
-    for (std::size_t i = 0; i < n; ++i) prefetch_stack(due[i]->ctx);
-    for (std::size_t i = 0; i < n; ++i) {
-      due[i]->become(g_status::runnable);
-      if (p) {
-        bump(p->count.readies);
-        p->events.add(event_kind::readied, due[i]->id);
-      }
-      if (!p || backlog || !no_room.empty() || !p->ring.push(due[i])) no_room.push_back(due[i]);
-    }
-    any |= n > 0;
-    if (n < std::size(due)) break;
-  }
-  if (!no_room.empty() || backlog) {
-    lock_guard hold(lock_);
-    due_.append(std::move(no_room));
-    while (p && !due_.empty() && p->ring.size() < p->ring.capacity()) (void)p->ring.push(due_.pop_front());
-    note_global_size_locked();
-  }
-  if (any) wake_if_needed();
-  return any;
 }
 
 unsigned scheduler::spin_limit() const noexcept {
@@ -279,68 +221,6 @@ G* scheduler::found_work(M& m, G* g) noexcept {
     }
   }
   return g;
-}
-
-G* scheduler::steal_run_next(P& victim) noexcept {
-  const std::uint32_t seen = victim.hand_offs.load(std::memory_order_relaxed);
-  // The waker is often still inside the call that woke this M: waiting for it to leave takes microseconds,
-  // sleeping and being woken again takes many.
-  for (int tries = 0; tries < 50; ++tries) {
-    if (!victim.run_next.load(std::memory_order_relaxed)) return nullptr;
-    for (int i = 0; i < 24; ++i) cpu_pause();
-    // A pair that talks changes the count every few dozen ns; leave it alone.
-    M* const owner = victim.m.load(std::memory_order_acquire);
-    if (!owner || victim.hand_offs.load(std::memory_order_relaxed) != seen) return nullptr;
-    if (owner->gate.in_runtime() || !owner->gate.try_borrow()) {
-      ::sched_yield();  // the kernel may have put us on the very core the waker was on
-      continue;
-    }
-    G* g = nullptr;
-    if (owner->p.load(std::memory_order_relaxed) == &victim) {
-      g = victim.run_next.load(std::memory_order_relaxed);
-      victim.run_next.store(nullptr, std::memory_order_relaxed);
-      victim.quiet_hand_offs = 0;
-      victim.hand_off_backoff = 0;
-    }
-    owner->gate.give_back();
-    return g;
-  }
-  return nullptr;
-}
-
-G* scheduler::steal(M& m, P& thief, int passes) noexcept {
-  const unsigned n = all_ps_.load(std::memory_order_acquire);
-  if (n < 2) return nullptr;
-  for (int pass = 0; pass < passes; ++pass) {
-    const bool last = pass == passes - 1;
-    const unsigned start = next_random(m.random) % n;
-    for (unsigned i = 0; i < n; ++i) {
-      P& victim = *ps_[(start + i) % n].load(std::memory_order_acquire);
-      if (&victim == &thief || !victim.shared.load(std::memory_order_acquire)) continue;
-      if (last && run_due_timers(&m, victim)) {
-        if (G* g = next_local(m, thief)) return g;
-        if (m.picked) return nullptr;
-      }
-      const std::uint32_t got = victim.ring.take_half(m.loot.data(), thief.ring.capacity());
-      if (got > 0) {
-        for (std::uint32_t k = 1; k < got; ++k)
-          if (!thief.ring.push(m.loot[k])) push_global(m.loot[k]);
-        bump(thief.count.steals);
-        bump(thief.count.stolen_gs, got);
-        thief.events.add(event_kind::stolen, m.loot[0]->id, 0, got | victim.id << 16);
-        thief.turn.store(thief.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        return m.loot[0];
-      }
-      if (!last) continue;
-      if (G* g = steal_run_next(victim)) {
-        bump(thief.count.steals);
-        bump(thief.count.stolen_gs);
-        thief.events.add(event_kind::stolen, g->id, 1, 1 | victim.id << 16);
-        return g;
-      }
-    }
-  }
-  return nullptr;
 }
 
 std::int64_t scheduler::earliest_timer() const noexcept {
@@ -402,6 +282,7 @@ G* scheduler::find_runnable(M& m) noexcept {
       }
     }
     if (m.p.load(std::memory_order_relaxed)) continue;
+    pause_point(pause_place::before_uncounting);
     stop_searching(m);
     full_barrier();
     bool seen = global_size_.load(std::memory_order_acquire) > 0;  // as in work_visible
@@ -430,7 +311,6 @@ G* scheduler::find_runnable(M& m) noexcept {
   m.cur.store(next, std::memory_order_relaxed);
   if (next) {
     next->become(g_status::running);
-    bump(p->count.switches);
     p->events.add(event_kind::run, next->id);
   }
   fiber::switch_to(m, g.ctx, next ? next->ctx : m.self, after, arg);
@@ -443,13 +323,30 @@ M* scheduler::park(M* m, wait_reason why, fiber::after_fn after, void* arg) noex
   g.become(g_status::waiting);
   if (P* p = m->p.load(std::memory_order_relaxed)) {
     bump(p->count.parks);
+    if (p->stolen_at != 0) [[unlikely]]
+      judge_theft(*p);
     p->events.add(event_kind::parked, g.id, static_cast<std::uint8_t>(why));
   }
   switch_away(*m, g, after, arg);
   return static_cast<M*>(g.ctx.on);
 }
 
-M* scheduler::yield(M* m) noexcept {
+void scheduler::queue_again(void* arg) noexcept {
+  auto* const g = static_cast<G*>(arg);
+  auto& on = *static_cast<M*>(g->ctx.on);
+  P* const p = on.p.load(std::memory_order_relaxed);
+  if (!p || !p->ring.push(g)) on.sched.push_global(g);
+}
+
+void scheduler::queue_again_and_wake(void* arg) noexcept {
+  scheduler& s = static_cast<M*>(static_cast<G*>(arg)->ctx.on)->sched;
+  queue_again(arg);
+  // No barrier: this G was not queued before and is no new work; an M that misses it now finds it later.
+  if (s.idle_ps_.load(std::memory_order_relaxed) > 0) [[unlikely]]
+    s.wake_if_needed();
+}
+
+M* scheduler::yield(M* m, bool waking) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
   P& p = *m->p.load(std::memory_order_relaxed);
   if (m->locked_g) return requeue(m);
@@ -457,7 +354,7 @@ M* scheduler::yield(M* m) noexcept {
   if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty_for_owner()) {
     if (global_size_.load(std::memory_order_relaxed) == 0 && p.timers.next() == timer_heap::no_timer &&
         !p.attention.load(std::memory_order_relaxed)) {
-      bump(p.count.switches);
+      bump(p.count.yields);
       return m;
     }
     return requeue(m);
@@ -465,19 +362,10 @@ M* scheduler::yield(M* m) noexcept {
   // The G goes to the ring only when its stack has been left; until then no thief may see it. The next
   // one is taken first, so there is room for it.
   g.become(g_status::runnable);
-  switch_away(
-      *m, g,
-      [](void* arg) noexcept {
-        auto* const me = static_cast<G*>(arg);
-        auto& on = *static_cast<M*>(me->ctx.on);
-        P* const q = on.p.load(std::memory_order_relaxed);
-        if (!q || !q->ring.push(me)) return on.sched.push_global(me);
-        // No barrier: this G was not queued before and is no new work; an M that misses it now finds it
-        // later.
-        if (on.sched.idle_ps_.load(std::memory_order_relaxed) > 0) [[unlikely]]
-          on.sched.wake_if_needed();
-      },
-      &g);
+  bump(p.count.yields);
+  if (p.stolen_at != 0) [[unlikely]]
+    judge_theft(p);
+  switch_away(*m, g, waking ? queue_again_and_wake : queue_again, &g);
   return static_cast<M*>(g.ctx.on);
 }
 
@@ -485,7 +373,10 @@ M* scheduler::yield(M* m) noexcept {
 M* scheduler::requeue(M* m) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
   g.become(g_status::preempted);
-  if (P* p = m->p.load(std::memory_order_relaxed)) p->events.add(event_kind::yielded, g.id, 1);
+  if (P* p = m->p.load(std::memory_order_relaxed)) {
+    bump(p->count.yields);
+    p->events.add(event_kind::yielded, g.id, 1);
+  }
   const auto publish = [](void* arg) noexcept {
     auto* const me = static_cast<G*>(arg);
     auto& on = *static_cast<M*>(me->ctx.on);

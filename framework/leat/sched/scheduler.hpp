@@ -27,7 +27,8 @@
 // Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
 //
 // Model: tests/models/wake.pml, with the broken variants that must fail.
-// Stress: tests/sched/stress_test.cpp.
+// Stress: tests/sched/stress_test.cpp. Step by step, with threads stopped in between:
+// tests/sched/wake_test.cpp.
 //
 // # Locks
 // lock_ (rank scheduler) guards the global queue, the idle lists and the thread list. Held for a few
@@ -44,6 +45,7 @@
 #include <leat/base/mutex.hpp>
 #include <leat/fiber/census.hpp>
 #include <leat/fiber/stack_pool.hpp>
+#include <leat/sched/entered.hpp>
 #include <leat/sched/g.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/m.hpp>
@@ -93,6 +95,7 @@ class scheduler {
       return m;
     return enter_slow(m);
   }
+  static M* enter_slow(M* m) noexcept;
   static void leave(M* m) noexcept { m->gate.leave(); }
 
   // Leaves the current G waiting. `after(arg)` runs when its stack has been left: there it becomes
@@ -100,10 +103,15 @@ class scheduler {
   M* park(M* m, wait_reason why, fiber::after_fn after, void* arg) noexcept;
   // Makes a waiting G runnable. Any thread; `m` is the caller's M inside the runtime, or null.
   void ready(M* m, G* g) noexcept;
-  M* yield(M* m) noexcept;
+  // Not waking: the G has nothing to do yet, so it is no reason to wake another M.
+  M* yield(M* m, bool waking = true) noexcept;
   // Until the deadline or a stop. False: stopped.
   bool sleep_until(std::int64_t when);
   void arm_timer(M& m, G& g) noexcept;
+  // For a wait that others may end too: when it is due, claim(arg) decides whether g is readied. False: no
+  // memory. After disarm has returned, the claim is not called any more.
+  bool arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept;
+  void disarm(G& g) noexcept;
   // Runs fn on g0's stack, without a P if others need it (scenario 10).
   M* call_blocking(M* m, void (*fn)(void*), void* arg) noexcept;
 
@@ -142,18 +150,17 @@ class scheduler {
  private:
   friend class sysmon;
 
-  // schedule.cpp: one round
-  static M* enter_slow(M* m) noexcept;
+  // schedule.cpp and next_local.hpp: one round
   G* next_local(M& m, P& p) noexcept;
   bool round_is_special(P& p) noexcept;
   G* find_runnable(M& m) noexcept;
   G* found_work(M& m, G* g) noexcept;
   G* take_global(M& m, P& p, bool one) noexcept;
-  G* steal(M& m, P& thief, int passes) noexcept;
-  G* steal_run_next(P& victim) noexcept;
-  bool run_due_timers(M* m, P& of) noexcept;
   void push_local(M& m, P& p, G* g) noexcept;
   void hand_off(M& m, P& p, G* g) noexcept;
+  static void judge_theft(P& p) noexcept;
+  static void queue_again(void* arg) noexcept;
+  static void queue_again_and_wake(void* arg) noexcept;
   void push_global(G* g) noexcept;
   G* pop_global_locked() noexcept LEAT_REQUIRES(lock_);
   void note_global_size_locked() noexcept LEAT_REQUIRES(lock_) {
@@ -167,6 +174,11 @@ class scheduler {
   std::int64_t earliest_timer() const noexcept;
   M* requeue(M* m) noexcept;
   void switch_away(M& m, G& g, fiber::after_fn after, void* arg) noexcept;
+
+  // steal.cpp: what is fetched from elsewhere
+  G* steal(M& m, P& thief, int passes) noexcept;
+  G* steal_run_next(P& victim) noexcept;
+  bool run_due_timers(M* m, P& of) noexcept;
 
   // idle.cpp: sleeping and waking
   void wake_one() noexcept;
@@ -196,9 +208,11 @@ class scheduler {
   void run_call(M& m) noexcept;
   void start_locked(M& m, G* g) noexcept;
   void wait_locked(M& m) noexcept;
-  bool retire_p(M& m, P& p) noexcept;
   M* rejoin(M* m) noexcept;
   void apply_own_thread(const G& g) const noexcept;
+
+  // resize.cpp
+  bool retire_p(M& m, P& p) noexcept;
 
   // g_pool.cpp
   using g_stack = stack_list<G, &G::link>;
@@ -272,7 +286,7 @@ class scheduler {
   std::atomic<int> foreign_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> done_{false};
-  std::atomic<std::int64_t> coarse_now_{0};
+  std::atomic<std::int64_t>& coarse_now_ = coarse_clock;
   std::atomic<std::uint64_t> foreign_spawned_{0};
   std::atomic<std::uint64_t> foreign_finished_{0};
   std::atomic<std::uint64_t> wakes_{0};

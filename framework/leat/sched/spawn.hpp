@@ -51,14 +51,6 @@ void ask_to_stop(G& g) noexcept;
 template <class Body>
 inline constexpr bool fits_inline = sizeof(Body) <= G::closure_size && alignof(Body) <= 16;
 
-template <class Body, class... Args>
-void emplace_body(G& g, Args&&... args) {
-  if constexpr (fits_inline<Body>) {
-    new (g.closure) Body(std::forward<Args>(args)...);
-  } else {
-    *reinterpret_cast<Body**>(g.closure) = new Body(std::forward<Args>(args)...);
-  }
-}
 template <class Body>
 Body& body_of(G& g) noexcept {
   if constexpr (fits_inline<Body>) {
@@ -74,6 +66,21 @@ void destroy_body(G& g) noexcept {
   } else {
     delete &body_of<Body>(g);
   }
+}
+// From here on the G owns a Body. If that throws, the G is free again.
+template <class Body, class... Args>
+void emplace_body(G& g, Args&&... args) {
+  try {
+    if constexpr (fits_inline<Body>) {
+      new (g.closure) Body(std::forward<Args>(args)...);
+    } else {
+      *reinterpret_cast<Body**>(g.closure) = new Body(std::forward<Args>(args)...);
+    }
+  } catch (...) {
+    free_g(g);
+    throw;
+  }
+  g.drop = &destroy_body<Body>;
 }
 
 // A spawned function and, after it, its result.
@@ -93,14 +100,8 @@ requires std::invocable < std::decay_t<F>
 & > void go(const spawn_options& options, F&& f) {
   using body = std::decay_t<F>;
   sched::G& g = sched::make_g(options);
-  try {
-    sched::emplace_body<body>(g, std::forward<F>(f));
-  } catch (...) {
-    sched::free_g(g);
-    throw;
-  }
+  sched::emplace_body<body>(g, std::forward<F>(f));
   g.join.store(sched::join_detached, std::memory_order_relaxed);
-  g.drop = &sched::destroy_body<body>;
   g.body = [](sched::G& self) {
     try {
       sched::body_of<body>(self)();
@@ -196,13 +197,7 @@ requires std::invocable < std::decay_t<F>
   using result = std::invoke_result_t<fn&>;
   using body = sched::task_body<fn, result>;
   sched::G& g = sched::make_g(options);
-  try {
-    sched::emplace_body<body>(g, std::forward<F>(f));
-  } catch (...) {
-    sched::free_g(g);
-    throw;
-  }
-  g.drop = &sched::destroy_body<body>;
+  sched::emplace_body<body>(g, std::forward<F>(f));
   g.body = [](sched::G& self) {
     auto& b = sched::body_of<body>(self);
     try {

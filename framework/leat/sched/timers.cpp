@@ -11,6 +11,11 @@ namespace {
 constexpr std::size_t ways = 4;
 }
 
+std::uint64_t timer_heap::first_number() noexcept {
+  static std::atomic<std::uint64_t> heaps{1};
+  return heaps.fetch_add(1, std::memory_order_relaxed) << 40;
+}
+
 void timer_heap::sift_up(std::size_t i) noexcept {
   const entry e = heap_[i];
   while (i > 0) {
@@ -61,16 +66,16 @@ void timer_heap::drop_stale() noexcept {
 }
 
 void timer_heap::add_locked(timer& t) {
-  LEAT_DCHECK(t.armed == 0, "a timer was added twice");
+  LEAT_DCHECK(t.armed.load(std::memory_order_relaxed) == 0, "a timer was added twice");
   heap_.push_back({t.when, &t, ++numbers_});
-  t.armed = numbers_;
+  t.armed.store(numbers_, std::memory_order_relaxed);
   sift_up(heap_.size() - 1);
   if (heap_[0].t == &t) publish();
 }
 
 bool timer_heap::remove_locked(timer& t) noexcept {
-  if (t.armed == 0) return false;
-  t.armed = 0;
+  if (t.armed.load(std::memory_order_relaxed) == 0) return false;
+  t.armed.store(0, std::memory_order_relaxed);
   ++stale_;
   const std::int64_t was = heap_[0].when;
   drop_stale();
@@ -82,14 +87,16 @@ std::size_t timer_heap::take_due(std::int64_t now, G** out, std::size_t most) no
   if (next_.load(std::memory_order_relaxed) > now) return 0;
   lock_guard hold(lock_);
   std::size_t n = 0;
+  bool any = false;
   while (n < most && !heap_.empty() && heap_[0].when <= now) {
     timer& t = *heap_[0].t;
-    out[n++] = t.g;
-    t.armed = 0;
+    t.armed.store(0, std::memory_order_relaxed);
+    any = true;
+    if (!t.claim || t.claim(t.claim_arg)) out[n++] = t.g;
     pop_top();
     drop_stale();
   }
-  if (n > 0) publish();
+  if (any) publish();
   return n;
 }
 

@@ -10,6 +10,9 @@
 // The heap is never moved to another P: a P that set_procs has stopped keeps its timers, and the others
 // look at them as they look at everybody's.
 //
+// A timed wait (csp/party.hpp) can end in other ways than by its timer. It claims under the lock, and the
+// waiter takes its timer out under the same lock before it goes on, so a late timer finds nothing to touch.
+//
 // A sleeper must not be readied while it still stands on its stack: its timer is added on the far side of
 // the switch (scheduler::arm_timer).
 #pragma once
@@ -31,8 +34,14 @@ struct timer {
   std::int64_t when = 0;       // set by the waiter before it parks
   G* g = nullptr;              // who waits
   timer_heap* home = nullptr;  // set by the waiter before it parks; fixed while armed
-  std::uint64_t armed = 0;     // under the heap's lock: the number of the live entry; 0: none
-  bool refused = false;        // no memory for it; written on the far side, read by the woken G
+  // The number of the live entry, 0: none. Written under the lock of the heap that it is in; read under that
+  // of any heap in which an entry out of date is left.
+  std::atomic<std::uint64_t> armed{0};
+  bool refused = false;  // no memory for it; written on the far side, read by the woken G
+  // For a wait that others may end as well: called under the heap's lock when the timer is due; only if it
+  // says true is the G readied. Null: always. It may take no lock and run no user code.
+  bool (*claim)(void* arg) noexcept = nullptr;
+  void* claim_arg = nullptr;
 };
 
 class timer_heap {
@@ -49,7 +58,7 @@ class timer_heap {
   // False: it has fired already.
   bool remove_locked(timer& t) noexcept LEAT_REQUIRES(lock_);
 
-  // Takes up to `most` due timers out and stores their Gs. Drops in when somebody else is at it.
+  // Takes due timers out, up to `most` whose G is to be readied, and stores those Gs.
   std::size_t take_due(std::int64_t now, G** out, std::size_t most) noexcept;
 
   std::size_t size() noexcept {
@@ -66,7 +75,9 @@ class timer_heap {
     timer* t;
     std::uint64_t number;
   };
-  bool live(const entry& e) const noexcept LEAT_REQUIRES(lock_) { return e.t->armed == e.number; }
+  bool live(const entry& e) const noexcept LEAT_REQUIRES(lock_) {
+    return e.t->armed.load(std::memory_order_relaxed) == e.number;
+  }
   void sift_up(std::size_t i) noexcept LEAT_REQUIRES(lock_);
   void sift_down(std::size_t i) noexcept LEAT_REQUIRES(lock_);
   void pop_top() noexcept LEAT_REQUIRES(lock_);
@@ -79,7 +90,9 @@ class timer_heap {
   ranked_spinlock lock_{lock_rank::timers, "timers"};
   std::vector<entry> heap_ LEAT_GUARDED_BY(lock_);  // 4-ary, earliest first
   std::size_t stale_ LEAT_GUARDED_BY(lock_) = 0;    // entries of cancelled timers
-  std::uint64_t numbers_ LEAT_GUARDED_BY(lock_) = 0;
+  // Unique over all heaps: an entry left behind in one must not pass for one of a later wait in another.
+  std::uint64_t numbers_ LEAT_GUARDED_BY(lock_) = first_number();
+  static std::uint64_t first_number() noexcept;
   std::atomic<std::int64_t> next_{no_timer};
 };
 

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Channels: typed, bounded, first in first out. A channel<T> is a shared handle; in<T> and out<T> are its two
+// ends, which is what a process holds.
+#pragma once
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <leat/base/clock.hpp>
+#include <leat/csp/broadcast.hpp>
+#include <leat/csp/cell.hpp>
+#include <leat/csp/channel_base.hpp>
+#include <leat/csp/many.hpp>
+#include <leat/csp/single.hpp>
+
+namespace leat {
+
+template <class T>
+class channel;
+template <class T>
+class in;
+template <class T>
+class out;
+
+namespace csp {
+
+// Not inlined: it is long, and the compiler would warn of accesses to the flavours that it sees are not made.
+template <class T>
+[[gnu::noinline]] channel_base* make_channel(std::size_t capacity, const channel_options& o) {
+  if (o.broadcast) {
+    if constexpr (copies<T>) {
+      return new broadcast_channel<T>(capacity, o);
+    } else {
+      throw channel_error("a broadcast channel copies its values, and this type cannot be copied");
+    }
+  }
+  const bool keeps_order =
+      o.full == full::block || o.full == full::drop_newest || o.full == full::fail;  // the reader alone takes
+  if constexpr (kept_inline<T>)
+    if (o.writers == 1 && o.readers == 1 && capacity > 0 && keeps_order)
+      return new single_channel<T>(capacity, o);
+  return new many_channel<cell<T>>(capacity, o);
+}
+
+// What a box holds. If the move throws, the box goes back to its channel.
+template <class T>
+void unbox(channel_base& from, boxed<T>&& box, std::optional<T>& to) {
+  try {
+    to.emplace(std::move(box.value()));
+  } catch (...) {
+    entered in;
+    static_cast<many_channel<boxed<T>>&>(from).give_back(in, std::move(box));
+    throw;
+  }
+}
+
+// Leaves v alone unless it returns sent.
+template <class T>
+send_status send_value(channel_base* c, T& v, std::int64_t until) {
+  send_status s{};
+  if (!c) [[unlikely]] {
+    s = wait_on_nil(wait_reason::send, until) == outcome_stopped ? send_status::stopped
+        : until == at_once                                       ? send_status::full
+                                                                 : send_status::timeout;
+  } else if constexpr (!kept_inline<T>) {
+    if (c->kind() == flavour::broadcast) return send_broadcast(*c, v, until);
+    boxed<T> box(std::move(v));
+    std::optional<boxed<T>> evicted;
+    {
+      entered in;
+      s = static_cast<many_channel<boxed<T>>*>(c)->send(in, box, evicted, until);
+    }
+    if (s != send_status::sent) v = std::move(box.value());
+  } else if (c->kind() == flavour::single) {
+    auto& to = *static_cast<single_channel<T>*>(c);
+    if (to.put(v)) [[likely]]
+      return send_status::sent;
+    entered in;
+    s = to.send(in, v, until);
+  } else if (c->kind() == flavour::broadcast) {
+    return send_broadcast(*c, v, until);
+  } else {
+    std::optional<T> evicted;
+    entered in;
+    s = static_cast<many_channel<T>*>(c)->send(in, v, evicted, until);
+  }
+  if (s == send_status::stopped) [[unlikely]]
+    throw_if_insisted();
+  return s;
+}
+
+template <class T>
+recv_status recv_value(channel_base* c, std::optional<T>& to, std::int64_t until) {
+  recv_status s{};
+  if (!c) [[unlikely]] {
+    s = wait_on_nil(wait_reason::receive, until) == outcome_stopped ? recv_status::stopped
+        : until == at_once                                          ? recv_status::empty
+                                                                    : recv_status::timeout;
+  } else if (c->kind() >= flavour::broadcast) {
+    s = recv_special(*c, to, until);
+  } else if constexpr (!kept_inline<T>) {
+    std::optional<boxed<T>> box;
+    {
+      entered in;
+      s = static_cast<many_channel<boxed<T>>*>(c)->recv(in, box, until);
+    }
+    if (box) unbox(*c, std::move(*box), to);
+  } else if (c->kind() == flavour::single) {
+    auto& from = *static_cast<single_channel<T>*>(c);
+    if (from.take(to)) [[likely]]
+      return recv_status::received;
+    entered in;
+    s = from.recv(in, to, until);
+  } else {
+    entered in;
+    s = static_cast<many_channel<T>*>(c)->recv(in, to, until);
+  }
+  if (s == recv_status::stopped) [[unlikely]]
+    throw_if_insisted();
+  return s;
+}
+
+// for (T v : channel) until it is closed and drained, or the G is stopped.
+template <class T>
+class received_iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+  using pointer = T*;
+  using reference = T&;
+
+  explicit received_iterator(channel_base* c) : channel_(c) { ++*this; }
+  T& operator*() noexcept { return *value_; }
+  received_iterator& operator++() {
+    value_.reset();
+    (void)recv_value(channel_, value_, forever);
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const noexcept { return !value_; }
+
+ private:
+  channel_base* channel_;
+  std::optional<T> value_;
+};
+
+// The sending half of a channel's interface. Derived has base().
+template <class Derived, class T>
+class sender_api {
+ public:
+  // Waits for room if the policy is to block. sent, closed, stopped, or what the policy says (full, dropped).
+  // Unless it was sent, v keeps its value.
+  send_status send(T&& v) const { return send_value(base(), v, forever); }
+  send_status send(const T& v) const requires std::copy_constructible<T> {
+    T copy(v);
+    return send_value(base(), copy, forever);
+  }
+  // Never waits: full instead. v keeps its value unless it was sent.
+  send_status try_send(T& v) const { return send_value(base(), v, at_once); }
+  send_status try_send(T&& v) const { return send_value(base(), v, at_once); }
+  send_status try_send(const T& v) const requires std::copy_constructible<T> {
+    T copy(v);
+    return send_value(base(), copy, at_once);
+  }
+  // timeout when the deadline has passed first.
+  send_status send_until(T&& v, deadline d) const { return send_value(base(), v, until_ns(d)); }
+  send_status send_until(const T& v, deadline d) const requires std::copy_constructible<T> {
+    T copy(v);
+    return send_value(base(), copy, until_ns(d));
+  }
+  // No more sends. What has been sent is still received. Closing twice is a bug, and is logged.
+  void close() const noexcept {
+    if (base()) base()->close();
+  }
+
+ private:
+  channel_base* base() const noexcept { return static_cast<const Derived*>(this)->base(); }
+};
+
+// The receiving half.
+template <class Derived, class T>
+class receiver_api {
+ public:
+  // Empty: closed and drained, or this G has been asked to stop.
+  std::optional<T> recv() const { return recv_with(forever); }
+  // Never waits. Empty: nothing there.
+  std::optional<T> try_recv() const { return recv_with(at_once); }
+  std::optional<T> recv_until(deadline d) const { return recv_with(until_ns(d)); }
+  // The same, telling why there is no value.
+  recv_status recv(std::optional<T>& to, deadline d = deadline::never()) const {
+    to.reset();
+    return recv_value(base(), to, until_ns(d));
+  }
+  recv_status try_recv(std::optional<T>& to) const {
+    to.reset();
+    return recv_value(base(), to, at_once);
+  }
+
+  received_iterator<T> begin() const { return received_iterator<T>(base()); }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  std::optional<T> recv_with(std::int64_t until) const {
+    std::optional<T> v;
+    (void)recv_value(base(), v, until);
+    return v;
+  }
+  channel_base* base() const noexcept { return static_cast<const Derived*>(this)->base(); }
+};
+
+// What every handle tells. A nil end is empty, of capacity 0, and open for ever.
+template <class Derived>
+class channel_info {
+ public:
+  std::size_t size() const noexcept { return base() ? base()->size() : 0; }
+  std::size_t capacity() const noexcept { return base() ? base()->capacity() : 0; }
+  bool closed() const noexcept { return base() && base()->is_closed(); }
+  channel_stats stats() const noexcept { return base() ? base()->stats() : channel_stats{}; }
+  leat::flavour flavour() const noexcept { return base() ? base()->kind() : leat::flavour::rendezvous; }
+
+ private:
+  channel_base* base() const noexcept { return static_cast<const Derived*>(this)->base(); }
+};
+
+}  // namespace csp
+
+// Copies share one channel; it lives as long as any handle or end.
+template <class T>
+class channel : public csp::sender_api<channel<T>, T>,
+                public csp::receiver_api<channel<T>, T>,
+                public csp::channel_info<channel<T>> {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a channel carries values");
+  static_assert(csp::kept_inline<T> || (std::is_move_constructible_v<T> && std::is_move_assignable_v<T>),
+                "a type whose move may throw must be movable and assignable, so that a failed send can give "
+                "the value back");
+
+ public:
+  using value_type = T;
+
+  // A rendezvous channel: a send waits for its receiver.
+  channel() : channel(0) {}
+  // Holds `capacity` values. Throws channel_error when there is no memory for them.
+  explicit channel(std::size_t capacity, const channel_options& options = {})
+      : state_(csp::make_channel<T>(capacity, options)) {}
+
+  // A reader of its own on a broadcast channel, which misses nothing from now on but what its policy drops.
+  in<T> subscribe(std::size_t capacity, leat::full when_full = leat::full::block) const;
+
+  csp::channel_base* base() const noexcept { return state_.get(); }
+
+ private:
+  friend class in<T>;
+  friend class out<T>;
+  csp::ref<csp::channel_base> state_;
+};
+
+// The reading end. Default-constructed it is nil: never ready, never closed. Made from a broadcast channel it
+// subscribes, with the channel's own capacity and policy.
+template <class T>
+class in : public csp::receiver_api<in<T>, T>, public csp::channel_info<in<T>> {
+ public:
+  using value_type = T;
+  in() = default;
+  in(const channel<T>& c) : state_(csp::reading_side<T>(c.state_)) {}
+  explicit in(csp::ref<csp::channel_base> state) noexcept : state_(std::move(state)) {}
+  explicit operator bool() const noexcept { return static_cast<bool>(state_); }
+  csp::channel_base* base() const noexcept { return state_.get(); }
+
+ private:
+  csp::ref<csp::channel_base> state_;
+};
+
+// The writing end. Default-constructed it is nil: a send never succeeds.
+template <class T>
+class out : public csp::sender_api<out<T>, T>, public csp::channel_info<out<T>> {
+ public:
+  using value_type = T;
+  out() = default;
+  out(const channel<T>& c) : state_(c.state_) {}
+  explicit operator bool() const noexcept { return static_cast<bool>(state_); }
+  csp::channel_base* base() const noexcept { return state_.get(); }
+
+ private:
+  csp::ref<csp::channel_base> state_;
+};
+
+template <class T>
+in<T> channel<T>::subscribe(std::size_t capacity, leat::full when_full) const {
+  return in<T>(csp::subscribe<T>(state_, capacity, when_full));
+}
+
+}  // namespace leat

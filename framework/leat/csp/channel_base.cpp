@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/channel_base.hpp>
+
+#include <bit>
+#include <new>
+
+#include <leat/base/log.hpp>
+#include <leat/sched/info.hpp>
+
+namespace leat {
+
+const char* to_string(send_status s) noexcept {
+  switch (s) {
+    case send_status::sent: return "sent";
+    case send_status::closed: return "closed";
+    case send_status::stopped: return "stopped";
+    case send_status::timeout: return "timeout";
+    case send_status::full: return "full";
+    case send_status::dropped: return "dropped";
+  }
+  return "?";
+}
+
+const char* to_string(recv_status s) noexcept {
+  switch (s) {
+    case recv_status::received: return "received";
+    case recv_status::closed: return "closed";
+    case recv_status::stopped: return "stopped";
+    case recv_status::timeout: return "timeout";
+    case recv_status::empty: return "empty";
+  }
+  return "?";
+}
+
+const char* to_string(flavour f) noexcept {
+  switch (f) {
+    case flavour::rendezvous: return "rendezvous";
+    case flavour::many: return "many";
+    case flavour::single: return "single";
+    case flavour::latest: return "latest";
+    case flavour::broadcast: return "broadcast";
+    case flavour::broadcast_reader: return "broadcast reader";
+    case flavour::ticker: return "ticker";
+  }
+  return "?";
+}
+
+namespace csp {
+
+void channel_base::report_closed_twice() const noexcept {
+  const self_info who = self();
+  log_error("csp", "channel '{}' was closed a second time, by G {} '{}': one side owns the close", name_,
+            who.id, who.name);
+}
+
+namespace {
+[[noreturn]] void no_memory(std::size_t capacity, std::size_t cell_size) {
+  throw channel_error("no memory for a channel that holds " + std::to_string(capacity) + " values of " +
+                      std::to_string(cell_size) + " bytes");
+}
+}  // namespace
+
+std::size_t ring_size(std::size_t n, std::size_t cell_size) {
+  constexpr std::size_t most = std::size_t{1} << (sizeof(std::size_t) * 8 - 2);
+  if (n > most / cell_size) no_memory(n, cell_size);
+  return std::bit_ceil(n);
+}
+
+void* allocate_ring(std::size_t slots, std::size_t cell_size, std::size_t align, std::size_t capacity) {
+  if (slots == 0) return nullptr;
+  void* const ring = ::operator new (slots* cell_size, std::align_val_t{align}, std::nothrow);
+  if (!ring) no_memory(capacity, cell_size);
+  return ring;
+}
+
+void free_ring(void* ring, std::size_t align) noexcept { ::operator delete (ring, std::align_val_t{align}); }
+
+std::int32_t wait_on_nil(wait_reason why, std::int64_t until) noexcept {
+  if (until == at_once) return outcome_timeout;
+  entered in;
+  party me(in.m ? &in.g() : nullptr, party::contested_t{});
+  return me.wait(in, why, until);
+}
+
+void throw_if_insisted() {
+  M* const m = sched::current_m();
+  if (!m) return;
+  if (const G* const g = m->cur.load(std::memory_order_relaxed)) sched::throw_if_insisted(*g);
+}
+
+}  // namespace csp
+}  // namespace leat

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The general channel: any number of senders and receivers, any policy, capacity 0 (rendezvous) and up.
+//
+// One spinlock guards everything; it is held for a few dozen instructions, never around user code (cell.hpp),
+// a ready() or a switch, but for a plain wait, which drops it on the far side of its switch (party.hpp).
+//
+// Invariants, whenever the lock is free:
+//   receivers_ not empty  =>  count_ is 0 and senders_ holds nobody but members of the receivers' own selects
+//   senders_ not empty    =>  count_ is capacity, the policy is block (or fail, in a select)
+//   closed_               =>  both queues are empty
+//   sent_ = received_ + dropped_ + count_
+// Hence a value never waits beside a receiver, order is first in first out on both sides, and nobody waits
+// for what is there. Contested waiters that have been claimed elsewhere may linger in a queue until their
+// owner takes the lock; claim_first passes over them.
+//
+//   send:  1 closed: tell. 2 a receiver waits: claim it, move the value into its slot, wake it after the
+//          unlock. 3 room: into the ring. 4 the policy.
+//   recv:  1 a value is there: take it; if a sender waits, claim it and move its value into the ring.
+//          2 capacity 0 and a sender waits: claim it and take its value. 3 closed: tell. 4 wait.
+//   close: claims everybody with verdict_closed. What is in the ring stays.
+//
+// Checked by tests/csp/property_test.cpp (against a sequential model) and tests/models/many.pml.
+#pragma once
+#include <cstddef>
+#include <new>
+#include <optional>
+
+#include <leat/csp/cell.hpp>
+#include <leat/csp/channel_base.hpp>
+
+namespace leat::csp {
+
+template <class Cell>
+class many_channel final : public channel_base {
+ public:
+  many_channel(std::size_t capacity, const channel_options& o)
+      : channel_base(o.full == leat::full::latest ? flavour::latest
+                     : capacity == 0              ? flavour::rendezvous
+                                                  : flavour::many,
+                     o.full == leat::full::latest ? 1 : capacity, o),
+        mask_(ring_size(capacity_, sizeof(Cell)) - 1),
+        ring_(static_cast<Cell*>(
+            allocate_ring(capacity_ ? mask_ + 1 : 0, sizeof(Cell), alignof(Cell), capacity_))) {}
+
+  ~many_channel() override {
+    while (count_ > 0) {
+      front()->~Cell();
+      ++head_;
+      --count_;
+    }
+    free_ring(ring_, alignof(Cell));
+  }
+
+  // Moves v only if it returns sent. `evicted` gets what a policy pushed out, to be destroyed outside the
+  // runtime. The caller is inside it.
+  [[gnu::always_inline]] send_status send(entered& in, Cell& v, std::optional<Cell>& evicted,
+                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    if (until != at_once && in.stop_asked()) [[unlikely]]
+      return send_status::stopped;
+    lock_.lock_standing_back();
+    if (closed_) [[unlikely]]
+      return unlock_and(send_status::closed);
+    if (!receivers_.empty()) {
+      bool wake_it = false;
+      if (waiter* const w = claim_first(receivers_, wake_it)) {
+        give_locked(*w, v);
+        lock_.unlock();
+        if (wake_it) w->who->wake(in.m);
+        return send_status::sent;
+      }
+    }
+    if (count_ < capacity_) [[likely]] {
+      push_locked(v);
+      return unlock_and(send_status::sent);
+    }
+    return send_full(in, v, evicted, until);
+  }
+
+  [[gnu::always_inline]] recv_status recv(entered& in, std::optional<Cell>& out,
+                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    if (until != at_once && in.stop_asked()) [[unlikely]]
+      return recv_status::stopped;
+    lock_.lock_standing_back();
+    waiter* woken = nullptr;
+    if (take_locked(out, woken, nullptr)) [[likely]] {
+      lock_.unlock();
+      if (woken) woken->who->wake(in.m);
+      return recv_status::received;
+    }
+    if (closed_) return unlock_and(recv_status::closed);
+    if (until == at_once) return unlock_and(recv_status::empty);
+    const wait_result r = wait_and_unlock(in, lock_, receivers_, &out, wait_reason::receive, until);
+    if (r.outcome == 0) return r.verdict == verdict_done ? recv_status::received : recv_status::closed;
+    return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+  }
+
+  // The receiver could not take its value: it goes to the next one, or back to the front. Boxed values only.
+  void give_back(entered& in, Cell&& v) noexcept requires is_boxed<Cell> {
+    waiter* w = nullptr;
+    bool wake_it = false;
+    {
+      lock_guard hold(lock_);
+      w = claim_first(receivers_, wake_it);
+      if (w) {
+        static_cast<std::optional<Cell>*>(w->slot)->emplace(std::move(v));
+        w->verdict = verdict_done;
+      } else {
+        v.node->next = std::move(given_back_);
+        given_back_ = std::move(v.node);
+        --received_;
+        ++count_given_back_;
+      }
+    }
+    if (w && wake_it) w->who->wake(in.m);
+  }
+
+  std::size_t size() const noexcept override {
+    lock_guard hold(lock_);
+    return count_ + count_given_back_;
+  }
+  bool is_closed() const noexcept override {
+    lock_guard hold(lock_);
+    return closed_;
+  }
+  channel_stats stats() const noexcept override {
+    lock_guard hold(lock_);
+    return {sent_,
+            received_,
+            dropped_,
+            count_ + count_given_back_,
+            high_,
+            nanoseconds(senders_.blocked_ns),
+            nanoseconds(receivers_.blocked_ns)};
+  }
+
+  void close() noexcept override {
+    waiter_list woken;
+    const entered in;
+    bool twice = false;
+    {
+      lock_guard hold(lock_);
+      twice = closed_;
+      closed_ = true;
+      claim_all(receivers_, verdict_closed, woken);
+      claim_all(senders_, verdict_closed, woken);
+    }
+    wake_all(in.m, woken);
+    if (twice) report_closed_twice();
+  }
+
+  // --- select --------------------------------------------------------------------------------------
+
+  attempt try_case(entered& in, op_case& c) noexcept override {
+    if (c.kind == op::recv) {
+      switch (recv(in, *static_cast<std::optional<Cell>*>(c.slot), at_once)) {
+        case recv_status::received: return attempt::done;
+        case recv_status::closed: return attempt::closed;
+        default: return attempt::pending;
+      }
+    }
+    switch (send(in, *static_cast<Cell*>(c.slot), *static_cast<std::optional<Cell>*>(c.evicted), at_once)) {
+      case send_status::closed: return attempt::closed;
+      case send_status::full: return attempt::pending;
+      case send_status::dropped: return attempt::dropped;
+      default: return attempt::done;
+    }
+  }
+
+  attempt enroll(entered& in, op_case& c, party& me) noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    lock_.lock();
+    waiter* woken = nullptr;
+    const attempt result =
+        c.kind == op::recv ? enroll_recv_locked(c, me, woken) : enroll_send_locked(c, me, woken);
+    lock_.unlock();
+    if (woken) woken->who->wake(in.m);
+    return result;
+  }
+
+  void withdraw(op_case& c) noexcept override {
+    lock_guard hold(lock_);
+    if (waiter_list::linked(&c.place)) (c.kind == op::recv ? receivers_ : senders_).unlink(c.place);
+  }
+
+ private:
+  template <class Status>
+  Status unlock_and(Status s) noexcept LEAT_RELEASE(lock_) {
+    lock_.unlock();
+    return s;
+  }
+
+  Cell* front() noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS { return ring_ + (head_ & mask_); }
+
+  void push_locked(Cell& v) noexcept LEAT_REQUIRES(lock_) {
+    new (ring_ + ((head_ + count_) & mask_)) Cell(std::move(v));
+    if (++count_ > high_) high_ = count_;
+    ++sent_;
+  }
+
+  void pop_locked(std::optional<Cell>& out) noexcept LEAT_REQUIRES(lock_) {
+    Cell* const at = front();
+    out.emplace(std::move(*at));
+    at->~Cell();
+    ++head_;
+    --count_;
+  }
+
+  void give_locked(waiter& w, Cell& v) noexcept LEAT_REQUIRES(lock_) {
+    static_cast<std::optional<Cell>*>(w.slot)->emplace(std::move(v));
+    w.verdict = verdict_done;
+    ++sent_;
+    ++received_;
+  }
+
+  bool ready_to_recv_locked(const party* except) const noexcept LEAT_REQUIRES(lock_) {
+    if (count_ > 0 || count_given_back_ > 0) return true;
+    for (const waiter& w : senders_.list)
+      if (w.who != except) return true;
+    return false;
+  }
+
+  // False: there is nothing to take. `woken` is a sender to be woken outside the lock.
+  bool take_locked(std::optional<Cell>& out, waiter*& woken, const party* except) noexcept
+      LEAT_REQUIRES(lock_) {
+    if constexpr (is_boxed<Cell>) {
+      if (given_back_) [[unlikely]] {
+        auto rest = std::move(given_back_->next);
+        out.emplace(Cell(std::move(given_back_)));
+        given_back_ = std::move(rest);
+        --count_given_back_;
+        ++received_;
+        return true;
+      }
+    }
+    if (count_ > 0) [[likely]] {
+      pop_locked(out);
+      ++received_;
+      if (senders_.empty()) [[likely]]
+        return true;
+    } else if (senders_.empty()) {
+      return false;
+    }
+    bool wake_it = false;
+    waiter* const s = claim_first(senders_, wake_it, except);
+    if (!s) return out.has_value();
+    Cell& v = *static_cast<Cell*>(s->slot);
+    if (out) {
+      push_locked(v);
+    } else {
+      out.emplace(std::move(v));
+      ++sent_;
+      ++received_;
+    }
+    s->verdict = verdict_done;
+    if (wake_it) woken = s;
+    return true;
+  }
+
+  [[gnu::noinline]] send_status send_full(entered& in, Cell& v, std::optional<Cell>& evicted,
+                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    switch (full_) {
+      case leat::full::block: break;
+      case leat::full::fail: return unlock_and(send_status::full);
+      case leat::full::drop_oldest:
+      case leat::full::latest:
+        if (capacity_ > 0) {
+          pop_locked(evicted);
+          ++dropped_;
+          push_locked(v);
+          return unlock_and(send_status::sent);
+        }
+        [[fallthrough]];
+      case leat::full::drop_newest:
+        ++sent_;
+        ++dropped_;
+        return unlock_and(send_status::dropped);
+    }
+    if (until == at_once) return unlock_and(send_status::full);
+    const wait_result r = wait_and_unlock(in, lock_, senders_, &v, wait_reason::send, until);
+    if (r.outcome == 0) return r.verdict == verdict_done ? send_status::sent : send_status::closed;
+    return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;
+  }
+
+  attempt enroll_recv_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
+    if (ready_to_recv_locked(&me)) {
+      if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+      auto& out = *static_cast<std::optional<Cell>*>(c.slot);
+      return take_locked(out, woken, &me) ? attempt::done : attempt::again;
+    }
+    if (closed_) return attempt::closed;
+    receivers_.link(c.place);
+    return attempt::pending;
+  }
+
+  attempt enroll_send_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
+    if (closed_) return attempt::closed;
+    Cell& v = *static_cast<Cell*>(c.slot);
+    bool other = false;
+    for (const waiter& w : receivers_.list) other |= w.who != &me;
+    if (other) {
+      if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+      bool wake_it = false;
+      waiter* const w = claim_first(receivers_, wake_it, &me);
+      if (!w) return attempt::again;
+      give_locked(*w, v);
+      if (wake_it) woken = w;
+      return attempt::done;
+    }
+    if (count_ < capacity_) {
+      if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+      push_locked(v);
+      return attempt::done;
+    }
+    // Under a dropping policy try_case never says pending: there was a receiver in between. `fail` waits
+    // here: a select has said that it wants to.
+    if (full_ != leat::full::block && full_ != leat::full::fail) return attempt::again;
+    senders_.link(c.place);
+    return attempt::pending;
+  }
+
+  mutable ranked_spinlock lock_{lock_rank::channel, "channel"};
+  bool closed_ LEAT_GUARDED_BY(lock_) = false;
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+  const std::size_t mask_;
+  Cell* const ring_;
+  wait_queue receivers_ LEAT_GUARDED_BY(lock_);
+  wait_queue senders_ LEAT_GUARDED_BY(lock_);
+  std::uint64_t sent_ LEAT_GUARDED_BY(lock_) = 0;
+  std::uint64_t received_ LEAT_GUARDED_BY(lock_) = 0;
+  std::uint64_t dropped_ LEAT_GUARDED_BY(lock_) = 0;
+  std::uint64_t high_ LEAT_GUARDED_BY(lock_) = 0;
+  std::size_t count_given_back_ LEAT_GUARDED_BY(lock_) = 0;
+  struct nothing {};
+  template <class C>
+  struct holder_of {
+    using type = nothing;
+  };
+  template <class T>
+  struct holder_of<boxed<T>> {
+    using type = std::unique_ptr<typename boxed<T>::holder>;
+  };
+  [[no_unique_address]] typename holder_of<Cell>::type given_back_;
+};
+
+}  // namespace leat::csp

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/mutex.hpp>
+
+#include <new>
+
+#include <leat/base/cpu.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat {
+
+using csp::stops;
+using sched::entered;
+
+const void* csp::caller_id() noexcept {
+  const sched::M* const m = sched::current_m();
+  if (const sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr) return g;
+  thread_local const char here = 0;
+  return &here;
+}
+
+// --- The table --------------------------------------------------------------------------------------
+
+// What stands in the slot of a waiter.
+struct mutex::record {
+  const mutex* of;
+  std::int64_t since;  // when it first parked
+};
+
+struct alignas(64) mutex::bucket {
+  ranked_spinlock lock{lock_rank::channel, "mutex"};
+  csp::wait_queue queue LEAT_GUARDED_BY(lock);
+
+  // Made by the first who must wait, so that mutexes work before main.
+  static bucket& of(const void* address) noexcept {
+    static std::array<bucket, csp::mutex_buckets> table;
+    return table[csp::mutex_bucket(address)];
+  }
+};
+
+namespace {
+
+// Under the bucket's lock, so no read-modify-write is needed.
+void add_needy(const void* address, std::uint32_t by) noexcept {
+  std::atomic<std::uint32_t>& n = csp::mutex_needy[csp::mutex_bucket(address)].n;
+  n.store(n.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// Takes the first that waits for this address out of the bucket, or null. The mutex is touched only when
+// somebody is found, who is inside lock.
+csp::waiter* mutex::claim_for(mutex* address, bucket& b,
+                              bool& wake_it) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  for (auto i = b.queue.list.begin(); i != b.queue.list.end();) {
+    csp::waiter& w = *i++;
+    if (static_cast<const record*>(w.slot)->of != address) continue;
+    if (address->woken_) return nullptr;
+    b.queue.unlink(w);
+    const csp::party::claimed c = w.who->try_claim(w.index);
+    if (c == csp::party::claimed::lost) continue;  // it counts itself off when it leaves
+    wake_it = c == csp::party::claimed::wake_it;
+    return &w;
+  }
+  return nullptr;
+}
+
+// --- Locking ----------------------------------------------------------------------------------------
+
+// A while, in the hope that the holder runs on another core and is about to unlock.
+bool mutex::spin() noexcept {
+  const sched::M* const m = sched::current_m();
+  if (m && m->sched.procs() == 1) return false;
+  for (int i = 0; i < 30; ++i) {
+    cpu_pause();
+    if (locked_.load(std::memory_order_relaxed) == 0 && try_once()) return true;
+  }
+  return false;
+}
+
+// Steps 2 to 5. Zero: the lock is the caller's; else how the wait ended without it.
+std::int32_t mutex::lock_or_wait(entered& in, std::int64_t until,
+                                 stops on_stop) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  bucket& b = bucket::of(this);
+  record mine{this, 0};
+  bool was_woken = false;
+  for (;;) {
+    b.lock.lock();
+    if (was_woken) {
+      woken_ = false;
+      add_needy(this, waiters_);
+    }
+    ++waiters_;
+    if (!woken_) add_needy(this, 1);
+    sched::full_barrier();  // pairs with unlock
+    std::int32_t outcome = 0;
+    const bool got_it = try_once();
+    std::int64_t now = 0;
+    if (!got_it) now = now_ns();
+    if (got_it || (was_woken && now >= until)) {
+      if (!got_it) outcome = csp::outcome_timeout;
+    } else {
+      if (mine.since == 0) mine.since = now;
+      if (now - mine.since >= patience.count()) starving_.store(true, std::memory_order_relaxed);
+      const csp::wait_result r =
+          csp::wait_and_unlock(in, b.lock, b.queue, &mine, sched::wait_reason::mutex, until, on_stop,
+                               was_woken ? csp::place::in_front : csp::place::at_the_back);
+      if (r.outcome >= 0) {
+        if (r.verdict == handed_over) return 0;
+        was_woken = true;
+        continue;
+      }
+      outcome = r.outcome;
+      b.lock.lock();
+    }
+    --waiters_;
+    if (!woken_) add_needy(this, static_cast<std::uint32_t>(-1));
+    b.lock.unlock();
+    return outcome;
+  }
+}
+
+void mutex::lock_slow() noexcept {
+  if (spin()) return;
+  entered in;
+  (void)lock_or_wait(in, csp::forever, stops::are_ignored);
+}
+
+bool mutex::try_lock_slow(deadline until) {
+  const std::int64_t at = csp::until_ns(until);
+  const sched::G* g = nullptr;
+  std::int32_t r = csp::outcome_timeout;
+  {
+    entered in;
+    if (in.m) g = &in.g();
+    if (now_ns() < at) r = lock_or_wait(in, at, stops::end_it);
+  }
+  if (r >= 0) {
+    if (detail::lock_order_checked) note_mine();
+    return true;
+  }
+  if (r == csp::outcome_refused) throw std::bad_alloc();
+  if (g) sched::throw_if_insisted(*g);
+  return false;
+}
+
+// --- Unlocking --------------------------------------------------------------------------------------
+// Both begin outside the runtime, where a G may have to give way at its entry: nobody shall wait for that.
+
+// Steps e and f.
+void mutex::wake_next(mutex* address) noexcept {
+  bucket& b = bucket::of(address);
+  csp::party* who = nullptr;
+  bool wake_it = false;
+  {
+    lock_guard hold(b.lock);
+    if (csp::waiter* const w = claim_for(address, b, wake_it)) {
+      who = w->who;
+      w->verdict = try_again;
+      add_needy(address, 0u - address->waiters_);
+      --address->waiters_;
+      address->woken_ = true;
+    }
+  }
+  if (!who || !wake_it) return;
+  const entered in;
+  who->wake(in.m);
+}
+
+// Step a. False: nobody is there, or one is on its way who must be let try first.
+bool mutex::hand_over() noexcept {
+  bucket& b = bucket::of(this);
+  csp::party* who = nullptr;
+  bool wake_it = false;
+  {
+    lock_guard hold(b.lock);
+    starving_.store(false, std::memory_order_relaxed);
+    if (csp::waiter* const w = claim_for(this, b, wake_it)) {
+      who = w->who;
+      w->verdict = handed_over;
+      --waiters_;
+      add_needy(this, static_cast<std::uint32_t>(-1));
+    }
+  }
+  if (!who) return false;
+  if (wake_it) {
+    const entered in;
+    who->wake(in.m);
+  }
+  return true;
+}
+
+// --- Debug builds -----------------------------------------------------------------------------------
+
+void mutex::check_not_mine() const noexcept {
+  LEAT_CHECK(owner_.load(std::memory_order_relaxed) != csp::caller_id(),
+             "a mutex was locked by the one who holds it", "mutex", static_cast<const void*>(this));
+}
+void mutex::note_mine() noexcept { owner_.store(csp::caller_id(), std::memory_order_relaxed); }
+void mutex::check_mine_and_forget() noexcept {
+  LEAT_CHECK(owner_.load(std::memory_order_relaxed) == csp::caller_id(),
+             "a mutex was unlocked by one who does not hold it", "mutex", static_cast<const void*>(this));
+  owner_.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace leat

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A lock that parks the G, never the thread; a plain thread may use it too, and blocks. Works with
+// std::scoped_lock, std::unique_lock and leat::condition_variable.
+//
+// Who comes while the lock is free gets it, whoever waits: handing it to a parked G each time would make
+// every critical section as long as a switch. Only one who has waited for `patience` gets it handed over.
+//
+// Those who wait stand in a table that all mutexes share, in the bucket of the mutex's address. So unlock can
+// be a store, and may look for waiters after it: the table is there even when the next holder has destroyed
+// the mutex meanwhile. (With one word for all, unlock is a second read-modify-write: 16 instead of 11 ns.)
+//
+// Variables:
+//   locked_             by anyone
+//   starving_           a waiter has lost its patience; written under the bucket's lock, read by the holder
+//   waiters_, woken_    how many stand in the bucket; one of them is on its way, no other need be woken.
+//   Under
+//                       the bucket's lock, by those inside lock, or when one of those has been found there
+//   needy, per bucket   the sum of waiters_ of all its mutexes without woken_; written under the bucket's
+//   lock
+//
+//   lock                                         unlock
+//    1 locked_ 0 -> 1 by CAS, or                  a starving_: takes the bucket's lock, claims the first that
+//    2 takes the bucket's lock; is a waiter:        waits for this mutex and leaves locked_ to it; done
+//      waiters_ and needy + 1; was it woken:      b locked_ = 0; not the mutex's any more
+//      woken_ = false, needy + waiters_           c full barrier
+//    3 full barrier                               d needy is 0: done
+//    4 as 1; else parks, which drops the          e takes the bucket's lock; nobody there waits for this
+//      bucket's lock                                address, or woken_: done
+//    5 was it handed the lock, done; else         f claims the first, woken_ = true, needy - waiters_; drops
+//      from 2, in front of the others               the bucket's lock, wakes it
+//
+// Forbidden: everybody sleeps at a free lock. By 2-3-4 against b-c-d, the waiter sees the lock free or the
+// unlocker sees it in needy, and finds it once it has parked. A waiter that is not in needy has one ahead
+// that is on its way, which passes through 2 itself. Forbidden: e or f touch a mutex that is gone: they touch
+// it only when somebody is found who waits for it. Forbidden: waiting for ever beside a stream of newcomers:
+// one that was woken and came too late goes to the front, sets starving_ once it has lost its patience, and
+// the next unlock that sees it is a.
+//
+// A plain thread that shares a mutex with Gs holds a leat::keep_alive: else, when all Gs wait for what it
+// holds, that is reported as a deadlock.
+//
+// A stop does not end lock(), which must not fail, nor does an insisted one. Stress:
+// tests/csp/mutex_test.cpp.
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include <leat/base/annotations.hpp>
+#include <leat/base/clock.hpp>
+#include <leat/csp/party.hpp>
+#include <leat/sched/barrier.hpp>
+
+namespace leat {
+
+namespace csp {
+
+// Tells the calling G, or plain thread, from all others that live.
+const void* caller_id() noexcept;
+
+struct alignas(64) needy_count {
+  std::atomic<std::uint32_t> n{0};
+};
+inline constexpr std::size_t mutex_buckets = 128;
+inline constinit std::array<needy_count, mutex_buckets> mutex_needy{};
+
+inline std::size_t mutex_bucket(const void* address) noexcept {
+  const auto x = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) >> 3);
+  return (x * 0x9E37'79B1u) >> 25;
+}
+
+}  // namespace csp
+
+class LEAT_CAPABILITY("mutex") mutex {
+ public:
+  static constexpr nanoseconds patience = std::chrono::milliseconds(1);
+
+  constexpr mutex() noexcept = default;
+  ~mutex() {
+    LEAT_DCHECK(locked_.load(std::memory_order_relaxed) == 0, "a mutex died while it was held", "mutex",
+                static_cast<const void*>(this));
+  }
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+
+  // Not recursive. Debug builds abort when the caller holds it already.
+  void lock() noexcept LEAT_ACQUIRE() {
+    if (detail::lock_order_checked) [[unlikely]]
+      check_not_mine();
+    if (!try_once()) [[unlikely]]
+      lock_slow();
+    if (detail::lock_order_checked) [[unlikely]]
+      note_mine();
+  }
+
+  bool try_lock() noexcept LEAT_TRY_ACQUIRE(true) {
+    if (!try_once()) return false;
+    if (detail::lock_order_checked) [[unlikely]]
+      note_mine();
+    return true;
+  }
+
+  // False: too late, or the caller was asked to stop while it waited. Throws leat::stopped instead of false
+  // when that was insisted on.
+  bool try_lock_until(deadline until) LEAT_TRY_ACQUIRE(true) {
+    if (try_lock()) return true;
+    return try_lock_slow(until);
+  }
+  bool try_lock_for(deadline in) LEAT_TRY_ACQUIRE(true) { return try_lock_until(in); }
+  // Of any other clock.
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& until) LEAT_TRY_ACQUIRE(true) {
+    return try_lock_until(deadline(until - Clock::now()));
+  }
+
+  // Whoever holds it. Debug builds abort when the caller does not. Never throws or parks, and does not enter
+  // the runtime unless somebody must be woken. The next holder may destroy the mutex before it has returned.
+  void unlock() noexcept LEAT_RELEASE() {
+    if (detail::lock_order_checked) [[unlikely]]
+      check_mine_and_forget();
+    if (starving_.load(std::memory_order_relaxed)) [[unlikely]] {
+      if (hand_over()) return;
+    }
+    locked_.store(0, std::memory_order_release);  // pairs with the acquire in try_once
+    sched::full_barrier();                        // pairs with lock_or_wait
+    if (csp::mutex_needy[csp::mutex_bucket(this)].n.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake_next(this);
+  }
+
+ private:
+  enum verdict : std::uint8_t { try_again, handed_over };
+  struct bucket;
+  struct record;
+
+  bool try_once() noexcept {
+    std::uint8_t free = 0;
+    // Acquire pairs with the release in unlock.
+    return locked_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  bool spin() noexcept;
+  void lock_slow() noexcept;
+  std::int32_t lock_or_wait(sched::entered& in, std::int64_t until, csp::stops on_stop) noexcept;
+  bool try_lock_slow(deadline until);
+  bool hand_over() noexcept;
+  // Not a member function: the mutex may be gone.
+  static void wake_next(mutex* address) noexcept;
+  static csp::waiter* claim_for(mutex* address, bucket& b, bool& wake_it) noexcept;
+
+  void check_not_mine() const noexcept;
+  void note_mine() noexcept;
+  void check_mine_and_forget() noexcept;
+
+  std::atomic<std::uint8_t> locked_{0};
+  std::atomic<bool> starving_{false};
+  bool woken_ = false;
+  std::uint32_t waiters_ = 0;
+  std::atomic<const void*> owner_{nullptr};  // G or thread, in debug builds; written by the holder
+};
+
+}  // namespace leat

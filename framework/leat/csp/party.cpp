@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/party.hpp>
+
+#include <leat/sched/interrupt.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::csp {
+
+using sched::begin_wait;
+using sched::end_wait;
+using sched::interruptible;
+using sched::scheduler;
+
+party::claimed party::claim_contested(std::int32_t what) noexcept {
+  std::int32_t s = state_.load(std::memory_order_relaxed);
+  do {
+    if (s != open && s != enrolling) return claimed::lost;
+    // Acquire: an open G has left its stack. Release: pairs with state and is_claimed.
+  } while (!state_.compare_exchange_weak(s, what, std::memory_order_acq_rel, std::memory_order_relaxed));
+  return s == open ? claimed::wake_it : claimed::wakes_itself;
+}
+
+// While it sleeps it is not inside: the runtime must be able to end.
+std::int32_t party::wait_as_thread(std::int64_t until) noexcept {
+  struct outside {
+    outside() noexcept { sched::plain_thread_leaves(); }
+    ~outside() { sched::plain_thread_enters(); }
+  } while_asleep;
+  for (;;) {
+    if (event_.wait(until)) return state();
+    if (until == forever || now_ns() < until) continue;
+    if (claim_contested(outcome_timeout) != claimed::lost) return outcome_timeout;
+    until = forever;  // claimed: the signal is on its way
+  }
+}
+
+std::int32_t party::give_up() noexcept {
+  if (claim_contested(outcome_refused) != claimed::lost) return outcome_refused;
+  while (!g_ && !event_.wait()) {  // an open party is woken by its claimer, who may still be at it
+  }
+  return state();
+}
+
+std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops on_stop) noexcept {
+  if (!g_) return wait_as_thread(until);
+  struct contested_wait : interruptible {
+    party* who;
+  } w;
+  w.who = this;
+  w.withdraw = [](interruptible& self) noexcept {
+    return static_cast<contested_wait&>(self).who->claim_contested(outcome_stopped) == claimed::wake_it;
+  };
+  G& g = *g_;
+  scheduler& s = in.m->sched;
+  bool timed = until != forever;
+  if (timed) {
+    constexpr auto claim = [](void* arg) noexcept {
+      return static_cast<party*>(arg)->claim_contested(outcome_timeout) == claimed::wake_it;
+    };
+    if (!s.arm_claim(*in.m, g, until, claim, this)) {
+      timed = false;
+      (void)claim_contested(outcome_refused);
+    }
+  }
+  if (on_stop == stops::end_it && !begin_wait(g, w)) (void)claim_contested(outcome_stopped);
+  if (!is_claimed()) {
+    in.m = s.park(
+        in.m, why,
+        [](void* arg) noexcept {
+          auto* const me = static_cast<party*>(arg);
+          G* const parked = me->g_;
+          auto* const on = static_cast<M*>(parked->ctx.on);
+          std::int32_t not_yet = enrolling;
+          // Release: the stack has been left. Once it is open, the G may be running and its frame gone.
+          if (!me->state_.compare_exchange_strong(not_yet, open, std::memory_order_acq_rel))
+            on->sched.ready(on, parked);
+        },
+        this);
+  }
+  if (on_stop == stops::end_it) end_wait(g);
+  if (timed) s.disarm(g);
+  return state();
+}
+
+waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept {
+  for (waiter_list::iterator i = queue.list.begin(); i != queue.list.end();) {
+    waiter& w = *i++;
+    if (w.who == except) continue;
+    queue.unlink(w);
+    const party::claimed c = w.who->try_claim(w.index);
+    if (c == party::claimed::lost) continue;  // it is on its way out, and finds itself unlinked
+    wake_it = c == party::claimed::wake_it;
+    return &w;
+  }
+  return nullptr;
+}
+
+void claim_all(wait_queue& queue, std::uint8_t verdict, waiter_list& woken) noexcept {
+  while (waiter* const w = queue.list.front()) {
+    queue.unlink(*w);
+    w->verdict = verdict;
+    // One that wakes itself may be gone as soon as the lock is dropped; one to be woken is not.
+    if (w->who->try_claim(w->index) == party::claimed::wake_it) woken.push_back(w);
+  }
+}
+
+void wake_all(M* m, waiter_list& woken) noexcept {
+  while (waiter* const w = woken.pop_front()) w->who->wake(m);
+}
+
+namespace {
+
+void enlist(wait_queue& queue, waiter& w, place where) noexcept {
+  if (where == place::in_front) {
+    queue.link_in_front(w);
+  } else {
+    queue.link(w);
+  }
+}
+
+// How a stop ends a plain wait.
+struct plain_wait : interruptible {
+  ranked_spinlock* lock;
+  wait_queue* queue;
+  waiter* w;
+};
+
+bool withdraw_plain(interruptible& self) noexcept {
+  auto& p = static_cast<plain_wait&>(self);
+  lock_guard hold(*p.lock);
+  // In this order: the node of a claimed one belongs to its claimer. Not linked: it gave up before it waited.
+  if (p.w->who->is_claimed() || !waiter_list::linked(p.w)) return false;
+  p.queue->unlink(*p.w);
+  (void)p.w->who->try_claim(outcome_stopped);
+  return true;
+}
+
+void unlock_held(void* lock) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  static_cast<ranked_spinlock*>(lock)->unlock();
+}
+
+// The lock is dropped by the far side of the switch, which no analysis follows.
+wait_result wait_plain(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot, wait_reason why,
+                       stops on_stop, place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  G& g = in.g();
+  party me(g);
+  waiter w;
+  w.who = &me;
+  w.slot = slot;
+  plain_wait p;
+  p.withdraw = withdraw_plain;
+  p.lock = &lock;
+  p.queue = &queue;
+  p.w = &w;
+  if (on_stop == stops::end_it && !begin_wait(g, p)) {
+    lock.unlock();
+    end_wait(g);
+    return {outcome_stopped, 0};
+  }
+  // A stop from here on waits for the lock, and finds the waiter.
+  enlist(queue, w, where);
+  check_only_lock_held(&lock, "a wait");
+  in.m = in.m->sched.park(in.m, why, unlock_held, &lock);
+  if (on_stop == stops::end_it) end_wait(g);
+  return {me.plain_state(), w.verdict};
+}
+
+}  // namespace
+
+wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
+                            wait_reason why, std::int64_t until, stops on_stop,
+                            place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where);
+  party me(in.m ? &in.g() : nullptr, party::contested_t{});
+  waiter w;
+  w.who = &me;
+  w.slot = slot;
+  enlist(queue, w, where);
+  lock.unlock();
+  const std::int32_t outcome = me.wait(in, why, until, on_stop);
+  lock_guard hold(lock);
+  if (waiter_list::linked(&w)) queue.unlink(w);
+  return {outcome, w.verdict};
+}
+
+}  // namespace leat::csp

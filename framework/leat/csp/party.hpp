@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The one waiter mechanism: what sends, receives, selects, locks, timeouts and stops wait with.
+//
+// A `party` is one wait of one G or plain thread; a `waiter` is its place in one queue. Both live on the
+// waiting side's stack. Whoever has what a party waits for *claims* it, gives it the thing, and wakes it.
+// Exactly one claim succeeds per wait; all others, however late, find the state taken and do nothing.
+//
+// Plain wait (one queue, no deadline, on a G). Everything is decided under the queue's lock: the G links
+// its waiter, parks, and the lock is dropped on the far side of the switch. Claiming is unlinking; a stop
+// unlinks too. No atomic read-modify-write beyond the lock's.
+//
+// Contested wait (several queues, a deadline, or a plain thread). `state` decides:
+//
+//   waiting side                                   claimer, with the queue's lock held
+//    1 state = enrolling                            a unlinks the waiter
+//    2 links a waiter into each queue, under its    b CAS enrolling or open -> its index; fails: goes on
+//      lock, looking once more whether it is ready     to the next waiter in the queue
+//    3 arms its timer; publishes itself to stops    c gives the thing, drops the lock
+//    4 parks; on the far side CAS enrolling ->      d it was open: readies the G or signals the thread;
+//      open; fails: readies itself at once             it was enrolling: step 4 or 5 will see to it
+//    5 woken: takes back its timer, unlinks what
+//      is still linked, under each lock
+//
+// Forbidden: the G runs before it has left its stack: in `enrolling` nobody readies it.
+// Forbidden: it sleeps although claimed: b before 4 makes 4's CAS fail, b after 4 finds open and readies.
+// Forbidden: a claimer touches the party after the waiting side has gone on: c is under a lock that step 5
+// takes before it leaves, and d reads what it needs before it wakes.
+// A timer claims under its heap's lock and a stop under the G's `interrupting`; both are passed in step 5.
+//
+// Two selects may meet while both enroll. The one that finds the other first claims itself (it may have
+// been claimed through another queue), then the other. If the other is lost then, its own claim has made
+// third parties pass it by, so it starts over from the beginning (select.cpp).
+//
+// Model: tests/models/party.pml. Stress: tests/csp/property_test.cpp.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+
+#include <leat/base/clock.hpp>
+#include <leat/base/list.hpp>
+#include <leat/base/mutex.hpp>
+#include <leat/sched/entered.hpp>
+#include <leat/sched/futex.hpp>
+
+namespace leat::csp {
+
+using sched::entered;
+using sched::G;
+using sched::M;
+using sched::wait_reason;
+
+// How a wait ended. Not negative: the index of the waiter that was claimed.
+enum outcome : std::int32_t { outcome_timeout = -1, outcome_stopped = -2, outcome_refused = -3 };
+
+class party;
+
+struct waiter {
+  list_node node;  // linked: under the queue's lock
+  party* who = nullptr;
+  void* slot = nullptr;      // where the value is, or goes; used by the claimer under the lock
+  std::int64_t since = 0;    // coarse time of the linking
+  std::int32_t index = 0;    // among the waiters of one party
+  std::uint8_t verdict = 0;  // what the claimer says, in the queue's own words; under the lock
+};
+
+using waiter_list = list<waiter, &waiter::node>;
+
+// Those who wait for one thing, first come first served. Everything under the lock of what it belongs to.
+struct wait_queue {
+  waiter_list list;
+  std::int64_t blocked_ns = 0;  // how long those waited who are done, by the coarse clock
+
+  bool empty() const noexcept { return list.empty(); }
+  void link(waiter& w) noexcept {
+    w.since = sched::coarse_clock.load(std::memory_order_relaxed);
+    list.push_back(&w);
+  }
+  // For one that has waited before and was woken for nothing.
+  void link_in_front(waiter& w) noexcept {
+    w.since = sched::coarse_clock.load(std::memory_order_relaxed);
+    list.push_front(&w);
+  }
+  void unlink(waiter& w) noexcept {
+    list.remove(&w);
+    blocked_ns += sched::coarse_clock.load(std::memory_order_relaxed) - w.since;
+  }
+};
+
+enum class stops : std::uint8_t { end_it, are_ignored };
+enum class place : std::uint8_t { at_the_back, in_front };
+
+class party {
+ public:
+  // A plain wait of the calling G.
+  explicit party(G& g) noexcept : g_(&g) {}
+  // A contested wait of the calling G, or of a plain thread (null).
+  struct contested_t {};
+  party(G* g, contested_t) noexcept : g_(g), contested_(true), state_(g ? enrolling : open) {}
+  party(const party&) = delete;
+  party& operator=(const party&) = delete;
+
+  enum class claimed : std::uint8_t { lost, wake_it, wakes_itself };
+
+  // Steps b and d. The claimer holds the lock of the queue it took the waiter from.
+  claimed try_claim(std::int32_t what) noexcept {
+    if (!contested_) {
+      state_.store(what, std::memory_order_relaxed);
+      return claimed::wake_it;
+    }
+    return claim_contested(what);
+  }
+  // The state as the waiting side sees it before it waits: has somebody claimed it meanwhile?
+  bool is_claimed() const noexcept {
+    const std::int32_t s = state_.load(std::memory_order_acquire);  // pairs with claim_contested
+    return s != enrolling && s != open;
+  }
+  std::int32_t state() const noexcept { return state_.load(std::memory_order_acquire); }
+  // After a plain wait: whoever claimed it readied the G afterwards.
+  std::int32_t plain_state() const noexcept { return state_.load(std::memory_order_relaxed); }
+
+  // Steps 3 to 5 but for the unlinking. Returns the index of the waiter that was claimed, or an outcome.
+  // The caller is inside the runtime, which `in` knows; it may come back on another M.
+  std::int32_t wait(entered& in, wait_reason why, std::int64_t until, stops = stops::end_it) noexcept;
+  // Instead of a wait, when the enrolling side has changed its mind: outcome_refused, or what it has been
+  // claimed for meanwhile by somebody else. Then it must still unlink itself, as after a wait.
+  std::int32_t give_up() noexcept;
+
+  G* g() const noexcept { return g_; }
+  bool contested() const noexcept { return contested_; }
+  // Only after a claim that said wake_it; the party may be gone when it returns.
+  void wake(M* m) noexcept {
+    if (g_) [[likely]] {
+      sched::make_ready(m, g_);
+    } else {
+      event_.signal();
+    }
+  }
+
+ private:
+  static constexpr std::int32_t enrolling = -10, open = -11;
+  claimed claim_contested(std::int32_t what) noexcept;
+  std::int32_t wait_as_thread(std::int64_t until) noexcept;
+
+  G* const g_;
+  const bool contested_ = false;
+  std::atomic<std::int32_t> state_{enrolling};
+  sched::thread_event event_;  // plain threads
+};
+
+// A moment as the timers count it; forever for never.
+inline constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
+inline std::int64_t until_ns(deadline d) noexcept {
+  if (d.is_never()) return forever;
+  return std::max(to_ns(d.at()),
+                  std::numeric_limits<std::int64_t>::min() + 1);  // the least means "never waits"
+}
+
+struct wait_result {
+  std::int32_t outcome;  // 0: claimed; else outcome_timeout or outcome_stopped
+  std::uint8_t verdict;  // the claimer's, if claimed
+};
+
+// Waits in the queue and drops the lock on the way. When it returns, the lock is not held and nothing of
+// this wait is left in the queue. Any thread; `in` may come back on another M.
+wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
+                            wait_reason why, std::int64_t until, stops = stops::end_it,
+                            place = place::at_the_back) noexcept LEAT_RELEASE(lock);
+
+waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept;
+
+// Takes the first waiter that can be claimed out of the queue, or null. The caller gives it the thing under
+// the same lock, drops the lock, and then wakes it if `wake_it` says so.
+inline waiter* claim_first(wait_queue& queue, bool& wake_it, const party* except = nullptr) noexcept {
+  waiter* const w = queue.list.front();
+  if (!w) return nullptr;
+  if (w->who->contested()) return claim_first_contested(queue, wake_it, except);
+  queue.unlink(*w);
+  (void)w->who->try_claim(w->index);
+  wake_it = true;
+  return w;
+}
+
+// Claims all of a queue for one verdict. `woken` are those that wake_all must wake outside the lock.
+void claim_all(wait_queue& queue, std::uint8_t verdict, waiter_list& woken) noexcept;
+void wake_all(M* m, waiter_list& woken) noexcept;
+
+}  // namespace leat::csp

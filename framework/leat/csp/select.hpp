@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Waiting for one of several things:
+//
+//   leat::select(leat::on_recv(a, [&](int n) { ... }), leat::on_send(b, v, [&] { ... }),
+//                leat::on_timeout(5ms, [&] { ... }));
+//
+// runs the handler of the case that came first and returns its index. With `otherwise` it does not wait. The
+// cases are looked at from a random one on; select_ordered begins with the first. A handler runs in the
+// calling G, outside the runtime, and may do what it likes.
+//
+// A closed channel: a handler that takes T is not told, the case just never runs; one that takes
+// std::optional<T> is run with nothing, and so is a send's handler that takes a send_status. When no case is
+// left that could ever run, because all channels are closed or nil, select returns select_closed.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <leat/csp/channel.hpp>
+
+namespace leat {
+
+inline constexpr int select_closed = -1;
+inline constexpr int select_stopped = -2;
+
+namespace csp {
+
+class case_base {
+ public:
+  enum class sort : std::uint8_t { channel, timeout, otherwise };
+
+  case_base(sort s, channel_base* c, op kind, bool told) noexcept : channel(c), what(s), wants_close(told) {
+    op_at.kind = kind;
+  }
+  virtual ~case_base() = default;
+  case_base(case_base&&) = default;
+  case_base& operator=(case_base&&) = delete;
+
+  // Before a select: slots point to this object, which may have moved since the last one.
+  virtual void prepare() {}
+  // The handler; `result` says what happened.
+  virtual void run() = 0;
+  // For cases that outlive the expression they were made in.
+  virtual void keep_value() {}
+
+  channel_base* channel;  // null: nil, or no channel's case
+  sort what;
+  bool wants_close;
+  bool dead = false;  // closed, and the handler does not want to know
+  attempt result = attempt::pending;
+  std::int64_t until = forever;
+  op_case op_at;
+};
+
+// The index of the case that is ready, its value moved, or select_closed or select_stopped.
+int choose(std::span<case_base* const> cases, bool ordered);
+int choose_and_run(std::span<case_base* const> cases, bool ordered);
+
+// What a handler takes, for those whose call operator is not a template; others are given a T.
+template <class F>
+struct first_parameter : std::type_identity<void> {};
+template <class C, class R, class A>
+struct first_parameter<R (C::*)(A)> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class C, class R, class A>
+struct first_parameter<R (C::*)(A) const> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class C, class R, class A>
+struct first_parameter<R (C::*)(A) noexcept> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class C, class R, class A>
+struct first_parameter<R (C::*)(A) const noexcept> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class R, class A>
+struct first_parameter<R (*)(A)> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class F>
+requires requires { &F::operator(); }
+struct first_parameter<F> : first_parameter<decltype(&F::operator())> {};
+
+template <class F, class Param>
+inline constexpr bool takes = std::is_same_v<typename first_parameter<F>::type, Param>;
+
+template <class T, class F>
+class recv_case final : public case_base {
+  static constexpr bool told = takes<F, std::optional<T>>;
+  static_assert(told || std::invocable<F&, T> || std::invocable<F&>,
+                "the handler of on_recv takes the value, a std::optional of it, or nothing");
+
+ public:
+  recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {}
+
+  void prepare() override {
+    value_.reset();
+    op_at.slot = &value_;
+    if constexpr (copies<T>) {
+      node_.reset();
+      if (channel && channel->kind() == flavour::broadcast_reader) op_at.slot = &node_;
+    }
+  }
+
+  void run() override {
+    if (result == attempt::closed) {
+      if constexpr (told) handler_(std::optional<T>());
+      return;
+    }
+    if constexpr (copies<T>) {
+      if (node_) return call(take_node<T>(*channel, std::move(*node_)));
+    }
+    if constexpr (kept_inline<T>) {
+      call(std::move(*value_));
+    } else {
+      std::optional<T> v;
+      unbox(*channel, std::move(*value_), v);
+      value_.reset();
+      call(std::move(*v));
+    }
+  }
+
+ private:
+  void call(T&& v) {
+    if constexpr (told) {
+      handler_(std::optional<T>(std::move(v)));
+    } else if constexpr (std::invocable<F&, T>) {
+      handler_(std::move(v));
+    } else {
+      handler_();
+    }
+  }
+
+  std::optional<cell<T>> value_;
+  struct none {};
+  [[no_unique_address]] std::conditional_t<copies<T>, std::optional<broadcast_node<T>>, none> node_;
+  F handler_;
+};
+
+template <class T, class F>
+class send_case final : public case_base {
+  static constexpr bool told = takes<F, send_status>;
+  static_assert(told || std::invocable<F&>, "the handler of on_send takes nothing, or a send_status");
+
+ public:
+  send_case(channel_base* c, T&& v, F f)
+      : case_base(sort::channel, c, op::send, told), theirs_(&v), handler_(std::move(f)) {}
+  send_case(channel_base* c, const T& v, F f)
+      : case_base(sort::channel, c, op::send, told), own_(v), handler_(std::move(f)) {}
+
+  void keep_value() override {
+    if (theirs_) own_.emplace(std::move(*std::exchange(theirs_, nullptr)));
+  }
+  void prepare() override {
+    T* const v = theirs_ ? theirs_ : &*own_;
+    evicted_.reset();
+    op_at.evicted = &evicted_;
+    if constexpr (copies<T>) {
+      if (channel && channel->kind() == flavour::broadcast) {
+        node_ = make_broadcast_node(T(*v));
+        op_at.slot = &node_;
+        op_at.evicted = &evicted_nodes_;
+        return;
+      }
+    }
+    if constexpr (kept_inline<T>) {
+      op_at.slot = v;
+    } else {
+      if (!box_ || !box_->node) box_.emplace(std::move(*v));  // else it is still there from the last time
+      op_at.slot = &*box_;
+    }
+  }
+  void run() override {
+    evicted_.reset();
+    if constexpr (told) {
+      handler_(result == attempt::closed    ? send_status::closed
+               : result == attempt::dropped ? send_status::dropped
+                                            : send_status::sent);
+    } else if (result != attempt::closed) {
+      handler_();
+    }
+  }
+  ~send_case() override { give_back(); }
+  send_case(send_case&&) = default;
+
+ private:
+  // A boxed value that was not sent goes back to where it came from, unless its assignment throws.
+  void give_back() noexcept {
+    if constexpr (!kept_inline<T>) {
+      try {
+        if (box_ && box_->node && theirs_) *theirs_ = std::move(box_->value());
+      } catch (...) {
+      }
+    }
+  }
+
+  T* theirs_ = nullptr;  // moved from only if it is sent
+  std::optional<T> own_;
+  std::optional<cell<T>> evicted_;
+  struct none {};
+  [[no_unique_address]] std::conditional_t<kept_inline<T>, none, std::optional<cell<T>>> box_;
+  [[no_unique_address]] std::conditional_t<copies<T>, broadcast_node<T>, none> node_;
+  evicted_nodes evicted_nodes_;
+  F handler_;
+};
+
+template <class F>
+class plain_case final : public case_base {
+ public:
+  plain_case(sort s, std::int64_t at, F f) : case_base(s, nullptr, op::recv, false), handler_(std::move(f)) {
+    until = at;
+  }
+  void run() override { handler_(); }
+
+ private:
+  F handler_;
+};
+
+template <class C>
+concept is_case = std::derived_from<std::remove_cvref_t<C>, case_base>;
+
+template <class End>
+concept readable = requires(const End& e) {
+  typename End::value_type;
+  e.try_recv();
+};
+template <class End>
+concept writable = requires(const End& e) {
+  typename End::value_type;
+  e.close();
+};
+
+}  // namespace csp
+
+// f takes the value, a std::optional of it (empty: the channel was closed), or nothing.
+template <csp::readable End, class F>
+auto on_recv(const End& end, F&& f) {
+  csp::check_receivable(end.base());
+  return csp::recv_case<typename End::value_type, std::decay_t<F>>(end.base(), std::forward<F>(f));
+}
+
+// Sends v if this case is taken; v is moved from only then. f takes nothing, or a send_status.
+template <csp::writable End, class F>
+auto on_send(const End& end, typename End::value_type&& v, F&& f) {
+  return csp::send_case<typename End::value_type, std::decay_t<F>>(end.base(), std::move(v),
+                                                                   std::forward<F>(f));
+}
+template <csp::writable End, class F>
+requires std::copy_constructible<typename End::value_type>
+auto on_send(const End& end, const typename End::value_type& v, F&& f) {
+  return csp::send_case<typename End::value_type, std::decay_t<F>>(end.base(), v, std::forward<F>(f));
+}
+
+template <class F>
+auto on_timeout(deadline d, F&& f) {
+  return csp::plain_case<std::decay_t<F>>(csp::case_base::sort::timeout, csp::until_ns(d),
+                                          std::forward<F>(f));
+}
+
+// Taken when nothing else is ready at once.
+template <class F>
+auto otherwise(F&& f) {
+  return csp::plain_case<std::decay_t<F>>(csp::case_base::sort::otherwise, csp::forever, std::forward<F>(f));
+}
+
+// Any case, for selects whose cases are known at run time only. It may be used again and again, but a send
+// case only until it has been taken.
+class select_case {
+ public:
+  template <csp::is_case C>
+  requires(!std::is_lvalue_reference_v<C>) select_case(C&& c)
+      : case_(std::make_unique<std::remove_cvref_t<C>>(std::move(c))) {
+    case_->keep_value();
+  }
+  csp::case_base* get() const noexcept { return case_.get(); }
+
+ private:
+  std::unique_ptr<csp::case_base> case_;
+};
+
+template <csp::is_case... Cases>
+requires(sizeof...(Cases) > 0) int select(Cases&&... cases) {
+  csp::case_base* const list[] = {&cases...};
+  return csp::choose_and_run(list, false);
+}
+template <csp::is_case... Cases>
+requires(sizeof...(Cases) > 0) int select_ordered(Cases&&... cases) {
+  csp::case_base* const list[] = {&cases...};
+  return csp::choose_and_run(list, true);
+}
+
+// Over cases made at run time. Without any it returns select_closed: nothing can ever happen.
+int select(std::span<select_case> cases);
+int select_ordered(std::span<select_case> cases);
+
+}  // namespace leat

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/single.hpp>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <algorithm>
+#include <csignal>
+
+#include <leat/sched/barrier.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::csp {
+namespace {
+
+constexpr int turns_before_parking = 2;
+constexpr std::uint64_t visit_every = 64;  // operations
+constexpr std::uint32_t calm_visits = 16;  // without a park of the other side: no more barriers
+
+// Lets the other Gs of this P run, if there are any; the other side of the channel may be among them.
+bool let_others_run(entered& in) noexcept {
+  const sched::P* const p = in.m->p.load(std::memory_order_relaxed);
+  if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty_for_owner())) return false;
+  in.m = in.m->sched.yield(in.m, false);
+  return true;
+}
+
+// A P with nothing else to do looks a few times more before its G parks: the other side is often at work on
+// another core, and a park with its wake-up takes as long as hundreds of values. The looks are far apart, so
+// that the other side gets ahead and the lines of the ring move between the cores once per batch. Spinning
+// that did not help is done less and less often.
+template <class Ready>
+bool spin_until(const entered& in, std::uint32_t& skip, std::uint32_t& skipped, Ready ready) noexcept {
+  constexpr int looks = 6, pauses = 40;
+  if (in.m && in.m->sched.procs() < 2) return false;
+  if (skipped < skip) {
+    ++skipped;
+    return false;
+  }
+  skipped = 0;
+  for (int i = 0; i < looks; ++i) {
+    for (int k = 0; k < pauses; ++k) cpu_pause();
+    if (ready()) {
+      skip = 0;
+      return true;
+    }
+  }
+  skip = std::min(skip * 2 + 1, 63u);
+  return false;
+}
+
+void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
+  if (to > most.load(std::memory_order_relaxed)) most.store(to, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::size_t single_base::size() const noexcept {
+  const std::uint64_t h = head_.load(std::memory_order_acquire);
+  const std::uint64_t n = tail_.load(std::memory_order_relaxed) - h;
+  return n < capacity_ ? n : capacity_;  // both may have moved in between
+}
+
+channel_stats single_base::stats() const noexcept {
+  channel_stats s;
+  s.received = head_.load(std::memory_order_acquire);
+  const std::uint64_t put = tail_.load(std::memory_order_relaxed);
+  s.dropped = dropped_.load(std::memory_order_relaxed);
+  s.sent = put + s.dropped;
+  s.left = put - s.received;
+  s.high_water =
+      std::max(reading_.most.load(std::memory_order_relaxed), writing_.most.load(std::memory_order_relaxed));
+  lock_guard hold(lock_);
+  s.send_blocked = nanoseconds(writers_.blocked_ns);
+  s.recv_blocked = nanoseconds(readers_.blocked_ns);
+  return s;
+}
+
+void single_base::close() noexcept {
+  const entered in;
+  waiter_list woken;
+  bool twice = false;
+  {
+    lock_guard hold(lock_);
+    // Release: the values that the closer has put come first; pairs with find_value.
+    twice = closed_.exchange(true, std::memory_order_acq_rel);
+    claim_all(readers_, verdict_look, woken);
+    claim_all(writers_, verdict_look, woken);
+  }
+  wake_all(in.m, woken);
+  if (twice) report_closed_twice();
+}
+
+// --- Waking: steps c, d and e -----------------------------------------------------------------------
+
+void single_base::wake_side(M* m, side other) noexcept {
+  bool wake_it = false;
+  waiter* first = nullptr;
+  {
+    lock_guard hold(lock_);
+    first = claim_first(queue_of(other), wake_it);
+    if (first) {
+      first->verdict = verdict_look;
+      word_of(other).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+    }
+  }
+  if (first && wake_it) first->who->wake(m);
+}
+
+void single_base::attend(M* m, side other) noexcept {
+  sched::full_barrier();  // pairs with announce
+  if (word_of(other).load(std::memory_order_relaxed) & waits) wake_side(m, other);
+}
+
+void single_base::attend_from_outside(side other) noexcept {
+  sched::full_barrier();  // pairs with announce
+  if ((word_of(other).load(std::memory_order_relaxed) & waits) == 0) return;
+  const entered in;
+  wake_side(in.m, other);
+}
+
+void single_base::visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept {
+  if (leat::detail::lock_order_checked) check_user(in, v.user, does);
+  if (index < v.next) return;
+  v.next = index + (leat::detail::lock_order_checked ? 1 : visit_every);
+  const std::uint64_t seen = parks_of(other).load(std::memory_order_relaxed);
+  v.calm = seen == v.last_park ? v.calm + 1 : 0;
+  v.last_park = seen;
+  // Without membarrier there is no heavy barrier, and the cheap one stays.
+  if (!sched::detail::membarrier_works.load(std::memory_order_relaxed)) return;
+  word& mine = word_of(other);
+  if (v.calm < calm_visits || (mine.load(std::memory_order_relaxed) & fenced) == 0) return;
+  // Step e. Acquire and release: whoever parks next finds the bit gone, after what this side has done.
+  const std::uint32_t before = mine.fetch_and(~std::uint32_t{fenced}, std::memory_order_acq_rel);
+  if (before & waits) wake_side(in.m, other);
+}
+
+// --- Waiting: steps 2 to 4 --------------------------------------------------------------------------
+
+void single_base::announce(side me) noexcept {
+  count& parks = parks_of(me);
+  parks.store(parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::uint32_t before = word_of(me).fetch_or(waits | fenced, std::memory_order_seq_cst);
+  if (before & fenced) {
+    sched::full_barrier();  // pairs with attend
+  } else {
+    sched::heavy_barrier();  // pairs with the order of put_here and take_here
+  }
+}
+
+// An outcome of 0: look again. The lock is dropped by the wait.
+wait_result single_base::wait_side(entered& in, side me,
+                                   std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  announce(me);
+  word& w = word_of(me);
+  lock_.lock();
+  if (closed_.load(std::memory_order_relaxed) || !must_wait(me)) {
+    w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+    lock_.unlock();
+    return {0, verdict_look};
+  }
+  const wait_result r = wait_and_unlock(in, lock_, queue_of(me), nullptr,
+                                        me == side::reader ? wait_reason::receive : wait_reason::send, until);
+  if (r.outcome != 0) w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+  return r;
+}
+
+recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
+  const std::uint64_t h = head_.load(std::memory_order_relaxed);
+  visit(in, reading_, h, side::writer, "receives from");
+  for (int turn = 0;; ++turn) {
+    if (until != at_once && in.stop_asked()) return recv_status::stopped;
+    // Before the tail: a close comes after the closer's values; pairs with close.
+    const bool closed = closed_.load(std::memory_order_acquire);
+    const std::uint64_t t = tail_.load(std::memory_order_acquire);  // pairs with put_here
+    raise(reading_.most, t - h);
+    if (t != h) {
+      take_until_ = std::min(t, reading_.next);
+      return recv_status::received;
+    }
+    if (closed) return recv_status::closed;
+    if (until == at_once) return recv_status::empty;
+    if (in.m && turn < turns_before_parking && let_others_run(in)) continue;
+    if (spin_until(in, reading_.skip, reading_.skipped, [this] { return !empty(); })) continue;
+    const wait_result r = wait_side(in, side::reader, until);
+    if (r.outcome != 0) return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+  }
+}
+
+send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
+  const std::uint64_t t = tail_.load(std::memory_order_relaxed);
+  visit(in, writing_, t, side::reader, "sends on");
+  for (int turn = 0;; ++turn) {
+    if (until != at_once && in.stop_asked()) return send_status::stopped;
+    if (closed_.load(std::memory_order_acquire)) return send_status::closed;
+    const std::uint64_t h = head_.load(std::memory_order_acquire);  // pairs with take_here
+    raise(writing_.most, t - h);
+    if (t - h < capacity_) {
+      put_until_ = std::min(h + capacity_, writing_.next);
+      return send_status::sent;
+    }
+    if (full_ == leat::full::drop_newest) {
+      dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return send_status::dropped;
+    }
+    if (full_ == leat::full::fail || until == at_once) return send_status::full;
+    if (in.m && turn < turns_before_parking && let_others_run(in)) continue;
+    if (spin_until(in, writing_.skip, writing_.skipped, [this] { return !is_full(); })) continue;
+    const wait_result r = wait_side(in, side::writer, until);
+    if (r.outcome != 0) return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;
+  }
+}
+
+attempt single_base::enroll_side(op_case& c) noexcept {
+  const side me = c.kind == op::recv ? side::reader : side::writer;
+  announce(me);
+  lock_guard hold(lock_);
+  const bool ready = !must_wait(me);
+  const bool closed = closed_.load(std::memory_order_relaxed);
+  if (!ready && !closed) {
+    queue_of(me).link(c.place);
+    return attempt::pending;
+  }
+  word_of(me).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+  return closed && !(me == side::reader && ready) ? attempt::closed : attempt::again;
+}
+
+void single_base::withdraw(op_case& c) noexcept {
+  const side me = c.kind == op::recv ? side::reader : side::writer;
+  lock_guard hold(lock_);
+  if (waiter_list::linked(&c.place)) queue_of(me).unlink(c.place);
+  word_of(me).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+}
+
+// Whoever uses a side is noted by the id of its G, a plain thread by its own with the highest bit set.
+void single_base::check_user(const entered& in, count& user, const char* does) const noexcept {
+  constexpr std::uint64_t thread_bit = std::uint64_t{1} << 63;
+  const std::uint64_t me = in.m ? in.g().id : thread_bit | static_cast<std::uint64_t>(::syscall(SYS_gettid));
+  const std::uint64_t before = user.load(std::memory_order_relaxed);
+  if (before == me) return;
+  user.store(me, std::memory_order_relaxed);
+  if (before == 0) return;
+  bool alive = false;
+  if (before & thread_bit) {
+    alive = ::syscall(SYS_tgkill, ::getpid(), static_cast<pid_t>(before & ~thread_bit), 0) == 0;
+  } else if (const sched::scheduler* const s = sched::scheduler::current()) {
+    const G* const g = s->find_g(before);
+    alive = g && g->status.load(std::memory_order_relaxed) != sched::g_status::dead;
+  }
+  LEAT_CHECK(!alive,
+             "a second G uses a side of a channel that was declared to have one writer and one reader",
+             "channel", name().c_str(), "it", does, "first", before, "second", me);
+}
+
+}  // namespace leat::csp

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The channel of one writer and one reader: a ring without locks.
+//
+// Variables: tail_ (values ever put in; written by the writer), head_ (values ever taken; the reader); each
+// side keeps the last it saw of the other's. to_writer_: a word for the writer, with two bits: `waits`, the
+// reader is about to park or has parked; `fenced`, the writer must pass a full barrier after each put.
+// to_reader_ is its mirror image. lock_ guards the queues of waiters and the close; it is not touched while
+// nobody waits.
+//
+//   writer                                         reader
+//    a puts the value, tail_ + 1 (release)          1 finds head_ = tail_
+//    b reads to_writer_; 0: done                    2 to_writer_ |= waits, fenced; full barrier; if it was
+//    c full barrier; reads it again                   not fenced before: heavy barrier
+//    d waits is set: takes the lock, claims the     3 takes the lock; reads tail_ again: there is something:
+//      reader if it is linked, clears waits,          clears waits, unlocks, takes it
+//      unlocks, wakes it                            4 links itself, parks, the far side unlocks; woken: to 1
+//    e now and then: nobody has parked for long:
+//      clears fenced; if waits was set: d
+// The writer waits for room by the same steps with the sides exchanged.
+//
+// Forbidden: the reader parks while a value is in the ring and the writer has gone on.
+// - The writer's b read fenced: c against 2 is Dekker's handshake; one of them sees the other.
+// - b read 0, and 2 found the bit not set: the heavy barrier falls between two instructions of the writer. A
+// put
+//   before it is visible to 3. One after it reads the word after it, and sees waits.
+// - b read 0, and 2 found fenced set: it was set by an earlier 2, whose heavy barrier has passed; all reads
+// of
+//   the word since then see it, unless e has cleared it, which 2 would have found.
+// - d found nobody linked: the reader takes the lock later, and sees the value in 3.
+// So a ring that is rarely empty or full pays no barrier per value, one at which somebody waits all the time
+// pays a cheap one, and the dear one (it interrupts the other cores, 2 us) is paid when the first becomes the
+// second. A side whose P has other Gs to run first lets those run, twice, before it parks at all.
+//
+// Every so many operations a side goes through the runtime even if it need not: there it notices a stop, and
+// that its time slice is over. In between it touches nothing but the ring.
+//
+// A close by a third party may overlap a send: that value counts as sent, and stays in the ring (`left`) if
+// the reader has been told "closed" by then. A close by the writer itself loses nothing.
+//
+// Model: tests/models/single.pml. Stress: tests/csp/single_test.cpp.
+#pragma once
+#include <new>
+#include <optional>
+
+#include <leat/csp/cell.hpp>
+#include <leat/csp/channel_base.hpp>
+
+namespace leat::csp {
+
+class single_base : public channel_base {
+ public:
+  std::size_t size() const noexcept override;
+  bool is_closed() const noexcept override { return closed_.load(std::memory_order_acquire); }
+  channel_stats stats() const noexcept override;
+  void close() noexcept override;
+  void withdraw(op_case& c) noexcept override;
+
+ protected:
+  using count = std::atomic<std::uint64_t>;
+  using word = std::atomic<std::uint32_t>;
+  enum bits : std::uint32_t { waits = 1, fenced = 2 };
+
+  single_base(std::size_t capacity, const channel_options& o) : channel_base(flavour::single, capacity, o) {}
+
+  // `sent`: there is room until put_until_. `received`: there are values until take_until_.
+  send_status make_room(entered& in, std::int64_t until) noexcept;
+  recv_status find_value(entered& in, std::int64_t until) noexcept;
+  // Steps c and d, when b has read something.
+  enum class side : std::uint8_t { reader, writer };
+  void attend(M* m, side other) noexcept;
+  void attend_from_outside(side other) noexcept;
+  // Steps 2 to 4 but for the parking. again: it is ready, or closed, and not linked.
+  attempt enroll_side(op_case& c) noexcept;
+
+  bool empty() const noexcept {
+    return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);  // pairs with a
+  }
+  bool is_full() const noexcept {
+    return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire) >= capacity_;
+  }
+
+  // Written when somebody starts or ceases to wait, read with each value.
+  alignas(64) word to_writer_{fenced};
+  word to_reader_{fenced};
+  std::atomic<bool> closed_{false};
+
+  // The writer's.
+  alignas(64) count tail_{0};
+  std::uint64_t put_until_ = 0;  // up to here there is room, and no need to look at anything else
+
+  // The reader's.
+  alignas(64) count head_{0};
+  std::uint64_t take_until_ = 0;
+
+ private:
+  // What a side keeps for its visits to the runtime.
+  struct visits {
+    std::uint64_t next = 0;               // the index at which it is due
+    std::uint64_t last_park = 0;          // of the other side, as seen
+    std::uint32_t calm = 0;               // visits since then
+    std::uint32_t skip = 0, skipped = 0;  // waits that do not spin, after spinning in vain
+    count most{0};                        // most values seen in the ring
+    count user{0};                        // debug builds: who uses this side
+  };
+  // The word by which `waiting` tells the other side that it waits.
+  word& word_of(side waiting) noexcept { return waiting == side::reader ? to_writer_ : to_reader_; }
+  count& parks_of(side waiting) noexcept { return waiting == side::reader ? reader_parks_ : writer_parks_; }
+  wait_queue& queue_of(side waiting) noexcept LEAT_REQUIRES(lock_) {
+    return waiting == side::reader ? readers_ : writers_;
+  }
+  bool must_wait(side s) const noexcept { return s == side::reader ? empty() : is_full(); }
+  void visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept;
+  void wake_side(M* m, side other) noexcept;
+  void announce(side me) noexcept;
+  wait_result wait_side(entered& in, side me, std::int64_t until) noexcept;
+  void check_user(const entered& in, count& user, const char* does) const noexcept;
+
+  alignas(64) visits writing_;
+  count dropped_{0};
+  alignas(64) visits reading_;
+  alignas(64) mutable ranked_spinlock lock_{lock_rank::channel, "single channel"};
+  wait_queue readers_ LEAT_GUARDED_BY(lock_);
+  wait_queue writers_ LEAT_GUARDED_BY(lock_);
+  count reader_parks_{0}, writer_parks_{0};
+};
+
+template <class Cell>
+class single_channel final : public single_base {
+ public:
+  single_channel(std::size_t capacity, const channel_options& o)
+      : single_base(capacity, o),
+        mask_(ring_size(capacity, sizeof(Cell)) - 1),
+        ring_(static_cast<Cell*>(allocate_ring(mask_ + 1, sizeof(Cell), alignof(Cell), capacity))) {}
+  ~single_channel() override {
+    const std::uint64_t end = tail_.load(std::memory_order_relaxed);
+    for (std::uint64_t i = head_.load(std::memory_order_relaxed); i != end; ++i) ring_[i & mask_].~Cell();
+    free_ring(ring_, alignof(Cell));
+  }
+
+  // The writer, outside the runtime. False: not without a visit to it; see send.
+  [[gnu::always_inline]] bool put(Cell& v) noexcept {
+    if (!put_here(v)) [[unlikely]]
+      return false;
+    if (to_writer_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      attend_from_outside(side::reader);
+    return true;
+  }
+  // The reader, outside the runtime.
+  [[gnu::always_inline]] bool take(std::optional<Cell>& out) noexcept {
+    if (!take_here(out)) [[unlikely]]
+      return false;
+    if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      attend_from_outside(side::writer);
+    return true;
+  }
+
+  // The same, inside.
+  [[gnu::noinline]] send_status send(entered& in, Cell& v, std::int64_t until) noexcept {
+    while (!put_here(v)) {
+      const send_status s = make_room(in, until);
+      if (s != send_status::sent) return s;
+    }
+    if (to_writer_.load(std::memory_order_relaxed) != 0) attend(in.m, side::reader);
+    return send_status::sent;
+  }
+  [[gnu::noinline]] recv_status recv(entered& in, std::optional<Cell>& out, std::int64_t until) noexcept {
+    while (!take_here(out)) {
+      const recv_status s = find_value(in, until);
+      if (s != recv_status::received) return s;
+    }
+    if (to_reader_.load(std::memory_order_relaxed) != 0) attend(in.m, side::writer);
+    return recv_status::received;
+  }
+
+  attempt try_case(entered& in, op_case& c) noexcept override {
+    if (c.kind == op::recv) {
+      switch (recv(in, *static_cast<std::optional<Cell>*>(c.slot), at_once)) {
+        case recv_status::received: return attempt::done;
+        case recv_status::closed: return attempt::closed;
+        default: return attempt::pending;
+      }
+    }
+    switch (send(in, *static_cast<Cell*>(c.slot), at_once)) {
+      case send_status::closed: return attempt::closed;
+      case send_status::full: return attempt::pending;
+      case send_status::dropped: return attempt::dropped;
+      default: return attempt::done;
+    }
+  }
+
+  attempt enroll(entered& in, op_case& c, party& me) noexcept override {
+    const attempt linked = enroll_side(c);
+    if (linked != attempt::again) return linked;
+    // It is ready now; this side alone can take it, so nobody else can spoil it.
+    if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+    const attempt now = try_case(in, c);
+    return now == attempt::done ? attempt::done : attempt::again;
+  }
+
+ private:
+  // Step a.
+  [[gnu::always_inline]] bool put_here(Cell& v) noexcept {
+    const std::uint64_t t = tail_.load(std::memory_order_relaxed);
+    if (t == put_until_ || closed_.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;
+    new (ring_ + (t & mask_)) Cell(std::move(v));
+    tail_.store(t + 1, std::memory_order_release);        // pairs with find_value and empty
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // b comes after a
+    return true;
+  }
+  [[gnu::always_inline]] bool take_here(std::optional<Cell>& out) noexcept {
+    const std::uint64_t h = head_.load(std::memory_order_relaxed);
+    if (h == take_until_) [[unlikely]]
+      return false;
+    Cell* const at = ring_ + (h & mask_);
+    out.emplace(std::move(*at));
+    at->~Cell();
+    head_.store(h + 1, std::memory_order_release);  // the slot is free; pairs with make_room and is_full
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return true;
+  }
+
+  const std::size_t mask_;
+  Cell* const ring_;
+};
+
+}  // namespace leat::csp

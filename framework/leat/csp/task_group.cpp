@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/task_group.hpp>
+
+#include <new>
+#include <stdexcept>
+
+#include <leat/base/log.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat {
+namespace {
+
+void log_failure(const std::exception_ptr& e, const char* why) noexcept {
+  try {
+    std::rethrow_exception(e);
+  } catch (const std::exception& x) {
+    log_error("csp", "a member of a task group failed, {}: {}", why, x.what());
+  } catch (...) {
+    log_error("csp", "a member of a task group failed, {}: not a std::exception", why);
+  }
+}
+
+nanoseconds grace() noexcept {
+  const sched::entered in;
+  const sched::scheduler* const s = sched::scheduler::current();
+  return s ? s->options().grace : nanoseconds::zero();
+}
+
+const sched::G* calling_g() noexcept {
+  const sched::M* const m = sched::current_m();
+  return m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+}
+
+}  // namespace
+
+task_group::membership::~membership() {
+  if (!group_) return;
+  if (to_run_)
+    group_->failed(std::make_exception_ptr(spawn_error("a member of a task group could not be started")));
+  group_->members_.done();
+}
+
+task_group::~task_group() {
+  if (size() != 0) {
+    stop();
+    wait_status s = wait_status::timeout;
+    try {
+      s = members_.wait_slow(deadline(grace()), csp::stops::are_ignored);
+    } catch (const std::bad_alloc&) {
+      // No timer to be had: no grace.
+    }
+    if (s != wait_status::done) insist();
+  }
+  // In every case: the last member may be about to leave.
+  (void)members_.wait_slow(deadline::never(), csp::stops::are_ignored);
+  std::exception_ptr e;
+  {
+    lock_guard hold(lock_);
+    e = std::move(first_failure_);
+  }
+  if (e) log_failure(e, "and nobody waited for the group");
+}
+
+spawn_options task_group::with_stop_source(const spawn_options& options) const {
+  if (options.stop)
+    throw std::invalid_argument("task_group::go: the members of a group have the group's stop source");
+  spawn_options o = options;
+  o.stop = source();
+  return o;
+}
+
+stop_source task_group::source() const {
+  lock_guard hold(lock_);
+  return stop_;
+}
+
+void task_group::stop() noexcept { source().request_stop(); }
+void task_group::insist() noexcept { source().insist(); }
+
+void task_group::failed(std::exception_ptr e) noexcept {
+  {
+    lock_guard hold(lock_);
+    if (!first_failure_) std::swap(first_failure_, e);
+  }
+  if (e) {
+    log_failure(e, "after another one had");
+  } else {
+    stop();
+  }
+}
+
+std::exception_ptr task_group::end_round() {
+  stop_source fresh;
+  std::exception_ptr e;
+  lock_guard hold(lock_);
+  // Unless somebody has begun the next round already: its members have the old source.
+  if (members_.count() == 0 && stop_.stop_requested()) std::swap(stop_, fresh);
+  std::swap(e, first_failure_);
+  return e;
+}
+
+wait_status task_group::wait_until(deadline until) {
+  if (const sched::G* const g = calling_g(); g && g->stop_with && g->stop_with == source().state())
+    throw std::logic_error("task_group::wait was called by a member, which would wait for itself");
+  const wait_status s = members_.wait_until(until);
+  if (s != wait_status::done) return s;
+  if (std::exception_ptr e = end_round()) std::rethrow_exception(std::move(e));
+  return s;
+}
+
+}  // namespace leat

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What every call into the runtime begins and ends with. Light: it is inlined into users' code.
+#pragma once
+#include <leat/sched/m.hpp>
+#include <leat/sched/stop.hpp>
+
+namespace leat::sched {
+
+// scheduler::enter_slow, plain_thread_enters and plain_thread_leaves, for code that does not see the
+// scheduler.
+M* enter_slow(M* m) noexcept;
+void plain_thread_enters() noexcept;
+void plain_thread_leaves() noexcept;
+// scheduler::ready. Any thread; `m` is the caller's M inside the runtime, or null.
+void make_ready(M* m, G* g) noexcept;
+
+// Steady time as somebody in the runtime last read it: sysmon while anything runs, an M that wakes. Costs a
+// load, is late by up to sysmon's tick.
+inline std::atomic<std::int64_t> coarse_clock{0};
+
+// The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
+// being. Leaves at the end of its scope.
+class entered {
+ public:
+  entered() noexcept {
+    M* const here = current_m();
+    if (here && (g_ = here->cur.load(std::memory_order_relaxed)) != nullptr) [[likely]] {
+      m = here->gate.enter() ? here : enter_slow(here);
+    } else {
+      plain_thread_enters();
+    }
+  }
+  ~entered() {
+    if (m) [[likely]] {
+      m->gate.leave();
+    } else {
+      plain_thread_leaves();
+    }
+  }
+  entered(const entered&) = delete;
+  entered& operator=(const entered&) = delete;
+
+  G& g() const noexcept { return *g_; }
+  // Has the calling G been asked to stop?
+  bool stop_asked() const noexcept {
+    return m && g_->stop.load(std::memory_order_relaxed) != stop_level::none;
+  }
+
+  M* m = nullptr;  // a G that parks comes back on another one
+
+ private:
+  G* g_ = nullptr;
+};
+
+// For the end of a call, outside the runtime: a G that went on past its grace ends here.
+inline void throw_if_insisted(const G& g) {
+  if (g.stop.load(std::memory_order_relaxed) == stop_level::insisted) [[unlikely]]
+    throw stopped{};
+}
+
+}  // namespace leat::sched

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What an M fetches for its P from wherever it is: Gs whose time has come, half of another ring, and as a
+// last resort another's run_next.
+#include <sched.h>
+#include <cstdint>
+#include <iterator>
+
+#include <leat/base/clock.hpp>
+#include <leat/base/cpu.hpp>
+#include <leat/sched/next_local.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::sched {
+namespace {
+
+std::uint32_t next_random(std::uint32_t& s) noexcept {
+  s ^= s << 13;
+  s ^= s >> 17;
+  s ^= s << 5;
+  return s;
+}
+
+}  // namespace
+
+// Readies what is due in the heap of `of`, in the order of the deadlines: into the ring, and what finds no
+// room there into due_. While due_ holds some, new ones queue behind them, and the ring is filled from there.
+bool scheduler::run_due_timers(M* m, P& of) noexcept {
+  P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
+  const bool backlog = p && due_size_.load(std::memory_order_relaxed) > 0;
+  if (of.timers.next() == timer_heap::no_timer && !backlog) return false;
+  const std::int64_t now = now_ns();
+  coarse_now_.store(now, std::memory_order_relaxed);
+  g_queue no_room;
+  bool any = false;
+  for (;;) {
+    G* due[64];
+    const std::size_t n = of.timers.take_due(now, due, std::size(due));
+    // They have slept; their Gs and stacks are cold. Fetching all at once takes as long as fetching one.
+    for (std::size_t i = 0; i < n; ++i) {
+      __builtin_prefetch(&due[i]->status, 1);
+      __builtin_prefetch(&due[i]->ctx);
+    }
+    for (std::size_t i = 0; i < n; ++i) prefetch_stack(due[i]->ctx);
+    for (std::size_t i = 0; i < n; ++i) {
+      due[i]->become(g_status::runnable);
+      if (p) {
+        bump(p->count.readies);
+        p->events.add(event_kind::readied, due[i]->id);
+      }
+      if (!p || backlog || !no_room.empty() || !p->ring.push(due[i])) no_room.push_back(due[i]);
+    }
+    any |= n > 0;
+    if (n < std::size(due)) break;
+  }
+  if (!no_room.empty() || backlog) {
+    lock_guard hold(lock_);
+    due_.append(std::move(no_room));
+    while (p && !due_.empty() && p->ring.size() < p->ring.capacity()) (void)p->ring.push(due_.pop_front());
+    note_global_size_locked();
+  }
+  if (any) wake_if_needed();
+  return any;
+}
+
+G* scheduler::steal_run_next(P& victim) noexcept {
+  const std::uint32_t seen = victim.hand_offs.load(std::memory_order_relaxed);
+  // The waker is often still inside the call that woke this M: waiting for it to leave takes microseconds,
+  // sleeping and being woken again takes many.
+  for (int tries = 0; tries < 50; ++tries) {
+    if (!victim.run_next.load(std::memory_order_relaxed)) return nullptr;
+    for (int i = 0; i < 24; ++i) cpu_pause();
+    // A pair that talks changes the count every few dozen ns; leave it alone.
+    M* const owner = victim.m.load(std::memory_order_acquire);
+    if (!owner || victim.hand_offs.load(std::memory_order_relaxed) != seen) return nullptr;
+    if (owner->gate.in_runtime() || !owner->gate.try_borrow()) {
+      ::sched_yield();  // the kernel may have put us on the very core the waker was on
+      continue;
+    }
+    G* g = nullptr;
+    if (owner->p.load(std::memory_order_relaxed) == &victim) {
+      g = victim.run_next.load(std::memory_order_relaxed);
+      victim.run_next.store(nullptr, std::memory_order_relaxed);
+      victim.stolen_at = now_ns();
+    }
+    owner->gate.give_back();
+    return g;
+  }
+  return nullptr;
+}
+
+G* scheduler::steal(M& m, P& thief, int passes) noexcept {
+  const unsigned n = all_ps_.load(std::memory_order_acquire);
+  if (n < 2) return nullptr;
+  for (int pass = 0; pass < passes; ++pass) {
+    const bool last = pass == passes - 1;
+    const unsigned start = next_random(m.random) % n;
+    for (unsigned i = 0; i < n; ++i) {
+      P& victim = *ps_[(start + i) % n].load(std::memory_order_acquire);
+      if (&victim == &thief || !victim.shared.load(std::memory_order_acquire)) continue;
+      if (last && run_due_timers(&m, victim)) {
+        if (G* g = next_local(m, thief)) return g;
+        if (m.picked) return nullptr;
+      }
+      const std::uint32_t got = victim.ring.take_half(m.loot.data(), thief.ring.capacity());
+      if (got > 0) {
+        for (std::uint32_t k = 1; k < got; ++k)
+          if (!thief.ring.push(m.loot[k])) push_global(m.loot[k]);
+        bump(thief.count.steals);
+        bump(thief.count.stolen_gs, got);
+        thief.events.add(event_kind::stolen, m.loot[0]->id, 0, got | victim.id << 16);
+        thief.turn.store(thief.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return m.loot[0];
+      }
+      if (!last) continue;
+      if (G* g = steal_run_next(victim)) {
+        bump(thief.count.steals);
+        bump(thief.count.stolen_gs);
+        thief.events.add(event_kind::stolen, g->id, 1, 1 | victim.id << 16);
+        return g;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace leat::sched
