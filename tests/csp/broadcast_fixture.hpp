@@ -17,7 +17,7 @@ namespace leat::csp::test {
 
 template <class T>
 channel<T> hub(std::size_t capacity = 4, full policy = full::block) {
-  return channel<T>(capacity, {.full = policy, .broadcast = true, .name = "hub"});
+  return channel<T>(leat::broadcast, capacity, {.full = policy, .name = "hub"});
 }
 
 inline bool adds_up(const channel_stats& s) { return s.sent == s.received + s.dropped + s.left; }
@@ -118,8 +118,12 @@ inline int choose(std::vector<test_case*> cases, std::int64_t until = csp::forev
 template <class T>
 struct recv_test_case : test_case {
   explicit recv_test_case(const leat::in<T>& from) : test_case{from.base(), {}} { op.slot = &node; }
-  std::optional<csp::broadcast_node<T>> node;
-  T take() { return csp::take_node<T>(*this->on, std::move(*node)); }
+  std::optional<csp::node_ref> node;
+  T take() {
+    std::optional<T> v;
+    csp::take_node(*this->on, std::move(*node), v);
+    return std::move(*v);
+  }
 };
 template <class T>
 struct send_test_case : test_case {
@@ -129,7 +133,7 @@ struct send_test_case : test_case {
     op.slot = &node;
     op.evicted = &evicted;
   }
-  csp::broadcast_node<T> node;
+  csp::node_ref node;
   csp::evicted_nodes evicted;
 };
 

@@ -306,7 +306,6 @@ TEST_CASE("misuse is told by exceptions that say what to do") {
     CHECK_THROWS_AS((void)c.try_recv(), channel_error);
     CHECK_THROWS_AS((void)channel<int>(3).subscribe(1), channel_error);
     CHECK_THROWS_AS((void)c.subscribe(~std::size_t{0} / 2), channel_error);
-    CHECK_THROWS_AS((channel<std::unique_ptr<int>>(1, {.broadcast = true})), channel_error);
     CHECK(c.subscribe(0).capacity() == 1);
     CHECK(c.send(1) == send_status::dropped);  // no reader was left behind
   });
@@ -400,11 +399,16 @@ TEST_CASE("values with throwing moves are carried, and come back when they are n
 
 TEST_CASE("types that cannot be copied, or only seem to, still have channels") {
   run_clean(with_procs(1), [] {
-    static_assert(!leat::csp::copies<std::vector<std::unique_ptr<int>>>);
-    static_assert(leat::csp::copies<std::vector<std::string>>);
-    channel<std::vector<std::unique_ptr<int>>> c(1);
-    CHECK(c.send({}) == send_status::sent);
-    CHECK(leat::in<std::vector<std::unique_ptr<int>>>(c).recv().has_value());
+    // The compiler takes its word for it that this one can be copied, until it tries.
+    struct message {
+      std::vector<std::unique_ptr<int>> parts;
+    };
+    static_assert(std::is_copy_constructible_v<message>);
+    channel<message> c(1);
+    CHECK(c.send(message{}) == send_status::sent);
+    CHECK(leat::in<message>(c).recv().has_value());
+    CHECK(leat::select(leat::on_send(c, message{}, [] {}), leat::on_recv(c, [](message) {})) == 0);
+    CHECK(leat::select(leat::on_send(c, message{}, [] {}), leat::on_recv(c, [](message) {})) == 1);
   });
 }
 

@@ -68,10 +68,14 @@ class world {
       channel_options o;
       o.full = c.when_full;
       o.writers = o.readers = c.kind == flavour::single ? 1 : 0;
-      o.broadcast = c.kind == flavour::broadcast;
       o.name = "c" + std::to_string(i);
-      channels_.emplace_back(c.capacity, o);
-      lanes_.push_back(o.broadcast ? in<T>() : in<T>(channels_.back()));
+      if (c.kind == flavour::broadcast) {
+        channels_.emplace_back(leat::broadcast, c.capacity, o);
+        lanes_.emplace_back();
+      } else {
+        channels_.emplace_back(c.capacity, o);
+        lanes_.push_back(in<T>(channels_.back()));
+      }
     }
     for (std::size_t i = p.channels.size(); i < p.lanes.size(); ++i) {
       const lane_plan& l = p.lanes[i];

@@ -93,7 +93,7 @@ send_status broadcast_hub::send(entered& in, node_ref& v, evicted_nodes& evicted
     lock_.unlock();
     return send_status::full;
   }
-  op_case c;
+  op_case c(op::send);
   c.slot = &v;
   c.evicted = &evicted;
   const wait_result w = wait_and_unlock(in, lock_, senders_, &c, wait_reason::send, until);
@@ -393,10 +393,9 @@ void check_receivable(const channel_base* c) {
 ref<channel_base> subscribe_to(const ref<channel_base>& c, std::size_t capacity, leat::full when_full) {
   if (!c || c->kind() != flavour::broadcast)
     throw channel_error("subscribe needs a broadcast channel, and '" + (c ? c->name() : std::string()) +
-                        "' is none: make it with channel_options{.broadcast = true}");
+                        "' is none: make it with leat::broadcast as the first argument");
   channel_options o;
   o.full = when_full;
-  o.broadcast = true;
   o.name = c->name();
   return ref<channel_base>(new broadcast_reader(c, capacity, o));
 }

@@ -123,8 +123,14 @@ class broadcast_reader;
 
 class broadcast_hub final : public channel_base {
  public:
-  broadcast_hub(std::size_t capacity, const channel_options& o)
-      : channel_base(flavour::broadcast, capacity, o) {}
+  // Copies an item's value into a std::optional<T>. A pointer, so that only those types must have a copy
+  // that are broadcast: of many one cannot know before one tries, and fails.
+  using copy_fn = void (*)(const broadcast_item& from, void* to);
+
+  broadcast_hub(std::size_t capacity, const channel_options& o, copy_fn copies)
+      : channel_base(flavour::broadcast, capacity, o), copy(copies) {}
+
+  const copy_fn copy;
 
   // Takes v if it returns sent. dropped: there is no reader, or none of them kept it. The caller is inside
   // the runtime.
@@ -166,6 +172,7 @@ class broadcast_reader final : public channel_base {
   broadcast_reader(ref<channel_base> hub, std::size_t capacity, const channel_options& o);
   ~broadcast_reader() override;
 
+  const broadcast_hub& hub() const noexcept { return hub_; }
   recv_status recv(entered& in, std::optional<node_ref>& out, std::int64_t until) noexcept;
   // The receiver could not copy the value: it goes to the next one, or back to the front.
   void give_back(node_ref&& v) noexcept;
@@ -206,17 +213,12 @@ class broadcast_reader final : public channel_base {
 };
 
 template <class T>
-using broadcast_channel = broadcast_hub;
-template <class T>
-using broadcast_node = node_ref;
-
-// Can T be copied? std::is_copy_constructible says so of a vector of things that cannot; hence the look
-// inside.
-template <class T, class = void>
-inline constexpr bool copies = std::is_copy_constructible_v<T>;
-template <class T>
-inline constexpr bool copies<T, std::void_t<typename T::value_type>> = std::is_copy_constructible_v<T>&&
-    copies<std::conditional_t<std::is_same_v<typename T::value_type, T>, int, typename T::value_type>>;
+broadcast_hub* make_broadcast(std::size_t capacity, const channel_options& o) {
+  static_assert(std::is_copy_constructible_v<T>, "a broadcast channel copies its values");
+  return new broadcast_hub(capacity, o, [](const broadcast_item& from, void* to) {
+    static_cast<std::optional<T>*>(to)->emplace(static_cast<const item_of<T>&>(from).value);
+  });
+}
 
 // The following run outside the runtime.
 
@@ -242,25 +244,25 @@ void restore_from_node(node_ref& n, T& v) {
   }
 }
 
-// Copies the value, or moves it when nobody else can, and hands it to `to`. If that throws, the node goes
-// back to the front of the reader.
-template <class T, class To>
-decltype(auto) take_node_into(channel_base& reader, node_ref&& n, To&& to) {
+// Copies the value, or moves it when nobody else can. If that throws, the node goes back to the front of the
+// reader.
+template <class T>
+void take_node(channel_base& from, node_ref&& n, std::optional<T>& to) {
+  auto& reader = static_cast<broadcast_reader&>(from);
+  const broadcast_item* const it = n.get()->wraps ? n.get()->wraps : n.get();
   try {
     if constexpr (std::is_nothrow_move_constructible_v<T>) {
-      const broadcast_item* const it = n.get()->wraps ? n.get()->wraps : n.get();
       // Acquire: the other readers have done copying; pairs with drop.
-      if (it->refs.load(std::memory_order_acquire) == 1) return to(std::move(node_value<T>(n)));
+      if (it->refs.load(std::memory_order_acquire) == 1) {
+        to.emplace(std::move(node_value<T>(n)));
+        return;
+      }
     }
-    return to(std::as_const(node_value<T>(n)));
+    reader.hub().copy(*it, &to);
   } catch (...) {
-    static_cast<broadcast_reader&>(reader).give_back(std::move(n));
+    reader.give_back(std::move(n));
     throw;
   }
-}
-template <class T>
-T take_node(channel_base& reader, node_ref&& n) {
-  return take_node_into<T>(reader, std::move(n), [](auto&& v) { return T(std::forward<decltype(v)>(v)); });
 }
 
 // Throws channel_error if c is a hub: its readers are those who subscribe.
@@ -273,7 +275,6 @@ recv_status recv_tick(channel_base& c, std::optional<tick>& to, std::int64_t unt
 
 template <class T>
 ref<channel_base> subscribe(const ref<channel_base>& c, std::size_t capacity, leat::full when_full) {
-  static_assert(copies<T>, "a broadcast channel copies its values, and this type cannot be copied");
   return subscribe_to(c, capacity, when_full);
 }
 
@@ -310,10 +311,7 @@ recv_status recv_special(channel_base& c, std::optional<T>& to, std::int64_t unt
     entered in;
     s = static_cast<broadcast_reader&>(c).recv(in, node, until);
   }
-  if constexpr (copies<T>) {
-    if (node)
-      take_node_into<T>(c, std::move(*node), [&](auto&& v) { to.emplace(std::forward<decltype(v)>(v)); });
-  }
+  if (node) take_node(c, std::move(*node), to);
   return s;
 }
 

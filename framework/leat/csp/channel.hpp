@@ -30,13 +30,6 @@ namespace csp {
 // Not inlined: it is long, and the compiler would warn of accesses to the flavours that it sees are not made.
 template <class T>
 [[gnu::noinline]] channel_base* make_channel(std::size_t capacity, const channel_options& o) {
-  if (o.broadcast) {
-    if constexpr (copies<T>) {
-      return new broadcast_channel<T>(capacity, o);
-    } else {
-      throw channel_error("a broadcast channel copies its values, and this type cannot be copied");
-    }
-  }
   const bool keeps_order =
       o.full == full::block || o.full == full::drop_newest || o.full == full::fail;  // the reader alone takes
   if constexpr (kept_inline<T>)
@@ -246,6 +239,9 @@ class channel : public csp::sender_api<channel<T>, T>,
   // Holds `capacity` values. Throws channel_error when there is no memory for them.
   explicit channel(std::size_t capacity, const channel_options& options = {})
       : state_(csp::make_channel<T>(capacity, options)) {}
+  // A broadcast channel; `capacity` and the policy are those of each reader that does not ask for its own.
+  channel(broadcast_t, std::size_t capacity, const channel_options& options = {})
+      : state_(csp::make_broadcast<T>(capacity, options)) {}
 
   // A reader of its own on a broadcast channel, which misses nothing from now on but what its policy drops.
   in<T> subscribe(std::size_t capacity, leat::full when_full = leat::full::block) const;

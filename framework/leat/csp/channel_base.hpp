@@ -35,13 +35,18 @@ struct channel_options {
   // What the caller knows: how many Gs ever send and receive; 0: any number. One of each gets a ring without
   // locks. A G that breaks the promise is caught in debug builds.
   unsigned writers = 0, readers = 0;
-  bool broadcast = false;  // every reader gets every value (channel::subscribe)
-  std::string name = {};   // for reports
+  std::string name = {};  // for reports
 };
 
 // How it works inside; chosen at construction.
 enum class flavour : std::uint8_t { rendezvous, many, single, latest, broadcast, broadcast_reader, ticker };
 const char* to_string(flavour f) noexcept;
+
+// The first argument of a channel's constructor: every reader gets every value (channel::subscribe).
+struct broadcast_t {
+  explicit broadcast_t() = default;
+};
+inline constexpr broadcast_t broadcast{};
 
 // sent = received + dropped + left, always.
 struct channel_stats {
@@ -73,10 +78,15 @@ enum class op : std::uint8_t { recv, send };
 // One case of a select, as channels see it. The slot is a std::optional<Cell>* for recv and a Cell* for send;
 // evicted a std::optional<Cell>*, for what a send pushes out.
 struct op_case {
-  op kind = op::recv;
+  op_case() noexcept : kind(op::recv), place{} {}
+  explicit op_case(op k) noexcept : kind(k) {}  // leaves `place` to be made
+  op kind;
   void* slot = nullptr;
   void* evicted = nullptr;
-  waiter place;
+  // Made when the select has to wait (select.cpp); most find a case that is ready.
+  union {
+    waiter place;
+  };
 };
 
 enum class attempt : std::uint8_t {

@@ -5,6 +5,7 @@
 #include <leat/csp/select.hpp>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace leat {
@@ -22,11 +23,37 @@ std::uint32_t random_number(const entered& in) noexcept {
 
 class selection {
  public:
-  selection(std::span<case_base* const> cases, bool ordered) noexcept : cases_(cases), ordered_(ordered) {
+  selection(std::span<case_base* const> cases, bool ordered) noexcept : cases_(cases), ordered_(ordered) {}
+
+  int run(entered& in) noexcept {
+    // The quick way: something is ready, and the rest does not matter.
+    if (!in.stop_asked()) {
+      choose_start(in);
+      bool closed = false;
+      for (std::size_t k = 0; k < cases_.size(); ++k) {
+        const std::size_t i = at(k);
+        case_base& c = *cases_[i];
+        if (!c.channel) continue;
+        c.result = c.channel->try_case(in, c.op_at);
+        if (c.result == attempt::pending) continue;
+        if (c.result != attempt::closed || c.wants_close) return static_cast<int>(i);
+        closed = true;
+      }
+      note_cases();
+      return run_slowly(in, !closed);
+    }
+    note_cases();
+    return run_slowly(in, false);
+  }
+
+ private:
+  static constexpr int look_again = -100;
+
+  void note_cases() noexcept {
+    const std::span<case_base* const> cases = cases_;
     for (std::size_t i = 0; i < cases.size(); ++i) {
       case_base& c = *cases[i];
       c.dead = false;
-      c.op_at.place.index = static_cast<std::int32_t>(i);
       if (c.what == case_base::sort::otherwise) otherwise_ = static_cast<int>(i);
       if (c.what == case_base::sort::timeout && c.until < until_) {
         until_ = c.until;
@@ -35,11 +62,22 @@ class selection {
     }
   }
 
-  int run(entered& in) noexcept {
-    for (;;) {
+  void choose_start(const entered& in) noexcept {
+    start_ = ordered_ || cases_.size() < 2 ? 0 : random_number(in) % cases_.size();
+  }
+  // The k-th case to look at.
+  std::size_t at(std::size_t k) const noexcept {
+    const std::size_t i = start_ + k;
+    return i < cases_.size() ? i : i - cases_.size();
+  }
+
+  int run_slowly(entered& in, bool tried) noexcept {
+    for (;; tried = false) {
       if (otherwise_ < 0 && in.stop_asked()) return select_stopped;
-      start_ = ordered_ || cases_.size() < 2 ? 0 : random_number(in) % cases_.size();
-      if (const int i = try_all(in); i >= 0) return i;
+      if (!tried) {
+        choose_start(in);
+        if (const int i = try_all(in); i >= 0) return i;
+      }
       if (otherwise_ >= 0) return otherwise_;
       if (!anything_to_wait_for()) return select_closed;
       if (timeout_ >= 0 && until_ <= now_ns()) return timeout_;
@@ -47,29 +85,22 @@ class selection {
     }
   }
 
- private:
-  static constexpr int look_again = -100;
-
-  case_base& at(std::size_t k) const noexcept {
-    const std::size_t i = start_ + k;
-    return *cases_[i < cases_.size() ? i : i - cases_.size()];
-  }
-
   // The case is over with `result`. Its index, or look_again when its handler does not want to know.
-  int settle(case_base& c, attempt result) const noexcept {
+  int settle(std::size_t i, attempt result) const noexcept {
+    case_base& c = *cases_[i];
     c.result = result;
-    if (result != attempt::closed || c.wants_close) return c.op_at.place.index;
+    if (result != attempt::closed || c.wants_close) return static_cast<int>(i);
     c.dead = true;
     return look_again;
   }
 
   int try_all(entered& in) noexcept {
     for (std::size_t k = 0; k < cases_.size(); ++k) {
-      case_base& c = at(k);
+      case_base& c = *cases_[at(k)];
       if (!c.channel || c.dead) continue;
       const attempt a = c.channel->try_case(in, c.op_at);
       if (a != attempt::pending)
-        if (const int i = settle(c, a); i != look_again) return i;
+        if (const int i = settle(at(k), a); i != look_again) return i;
     }
     return look_again;
   }
@@ -87,15 +118,18 @@ class selection {
     int chosen = look_again;
     bool waits = true, claimed_itself = false;
     for (; enrolled < cases_.size() && waits; ++enrolled) {
-      case_base& c = at(enrolled);
+      const std::size_t i = at(enrolled);
+      case_base& c = *cases_[i];
       if (!c.channel || c.dead) continue;
-      c.op_at.place.who = &me;
-      c.op_at.place.slot = c.op_at.slot;
-      c.op_at.place.verdict = 0;
-      switch (c.channel->enroll(in, c.op_at, me)) {
+      waiter& place = *new (&c.op_at.place) waiter;
+      place.who = &me;
+      place.slot = c.op_at.slot;
+      place.index = static_cast<std::int32_t>(i);
+      const attempt now = c.channel->enroll(in, c.op_at, me);
+      switch (now) {
         case attempt::pending: until = std::min(until, c.channel->due()); break;
         case attempt::done:
-        case attempt::dropped: chosen = settle(c, attempt::done); [[fallthrough]];
+        case attempt::dropped: chosen = settle(i, now); [[fallthrough]];
         case attempt::again:
           claimed_itself = true;
           waits = false;
@@ -108,18 +142,17 @@ class selection {
                                  : claimed_itself ? outcome_refused
                                                   : me.give_up();
     for (std::size_t k = 0; k < enrolled; ++k) {
-      case_base& c = at(k);
-      if (c.channel && !c.dead && c.op_at.place.who == &me) c.channel->withdraw(c.op_at);
-      c.op_at.place.who = nullptr;
+      case_base& c = *cases_[at(k)];
+      if (c.channel && !c.dead) c.channel->withdraw(c.op_at);
     }
     if (chosen >= 0) return chosen;
     if (outcome == outcome_stopped) return select_stopped;
     if (outcome == outcome_timeout) return until < until_ || timeout_ < 0 ? look_again : timeout_;
     if (outcome < 0) return look_again;
-    case_base& c = *cases_[static_cast<std::size_t>(outcome)];
-    switch (c.op_at.place.verdict) {
-      case verdict_done: return settle(c, attempt::done);
-      case verdict_closed: return settle(c, attempt::closed);
+    const auto i = static_cast<std::size_t>(outcome);
+    switch (cases_[i]->op_at.place.verdict) {
+      case verdict_done: return settle(i, attempt::done);
+      case verdict_closed: return settle(i, attempt::closed);
       default: return look_again;  // verdict_look
     }
   }
@@ -141,7 +174,11 @@ int choose_from(std::span<select_case> cases, bool ordered) {
 }  // namespace
 
 int choose(std::span<case_base* const> cases, bool ordered) {
-  for (case_base* const c : cases) c->prepare();
+  for (case_base* const c : cases) {
+    if (c->fresh) continue;
+    c->prepare();
+    c->fresh = true;
+  }
   entered in;
   return selection(cases, ordered).run(in);
 }
@@ -149,7 +186,9 @@ int choose(std::span<case_base* const> cases, bool ordered) {
 int choose_and_run(std::span<case_base* const> cases, bool ordered) {
   const int i = choose(cases, ordered);
   if (i >= 0) {
-    cases[static_cast<std::size_t>(i)]->run();
+    case_base& c = *cases[static_cast<std::size_t>(i)];
+    c.fresh = false;
+    c.run();
   } else if (i == select_stopped) {
     throw_if_insisted();
   }

@@ -34,14 +34,18 @@ class case_base {
  public:
   enum class sort : std::uint8_t { channel, timeout, otherwise };
 
-  case_base(sort s, channel_base* c, op kind, bool told) noexcept : channel(c), what(s), wants_close(told) {
-    op_at.kind = kind;
-  }
+  case_base(sort s, channel_base* c, op kind, bool told) noexcept
+      : channel(c), what(s), wants_close(told), op_at(kind) {}
   virtual ~case_base() = default;
-  case_base(case_base&&) = default;
+  case_base(case_base&& other) noexcept
+      : channel(other.channel),
+        what(other.what),
+        wants_close(other.wants_close),
+        until(other.until),
+        op_at(other.op_at.kind) {}
   case_base& operator=(case_base&&) = delete;
 
-  // Before a select: slots point to this object, which may have moved since the last one.
+  // Before a select, outside the runtime, unless the case is fresh: sets the slots, which point into it.
   virtual void prepare() {}
   // The handler; `result` says what happened.
   virtual void run() = 0;
@@ -51,7 +55,8 @@ class case_base {
   channel_base* channel;  // null: nil, or no channel's case
   sort what;
   bool wants_close;
-  bool dead = false;  // closed, and the handler does not want to know
+  bool fresh = false;  // prepared, and neither moved nor run since
+  bool dead = false;   // closed, and the handler does not want to know
   attempt result = attempt::pending;
   std::int64_t until = forever;
   op_case op_at;
@@ -88,15 +93,16 @@ class recv_case final : public case_base {
                 "the handler of on_recv takes the value, a std::optional of it, or nothing");
 
  public:
-  recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {}
+  recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {
+    op_at.slot = &value_;
+    fresh = !c || c->kind() != flavour::broadcast_reader;
+  }
 
   void prepare() override {
     value_.reset();
     op_at.slot = &value_;
-    if constexpr (copies<T>) {
-      node_.reset();
-      if (channel && channel->kind() == flavour::broadcast_reader) op_at.slot = &node_;
-    }
+    node_.reset();
+    if (channel && channel->kind() == flavour::broadcast_reader) op_at.slot = &node_;
   }
 
   void run() override {
@@ -104,13 +110,14 @@ class recv_case final : public case_base {
       if constexpr (told) handler_(std::optional<T>());
       return;
     }
-    if constexpr (copies<T>) {
-      if (node_) return call(take_node<T>(*channel, std::move(*node_)));
-    }
-    if constexpr (kept_inline<T>) {
+    std::optional<T> v;
+    if (node_) {
+      take_node(*channel, std::move(*node_), v);
+      node_.reset();
+      call(std::move(*v));
+    } else if constexpr (kept_inline<T>) {
       call(std::move(*value_));
     } else {
-      std::optional<T> v;
       unbox(*channel, std::move(*value_), v);
       value_.reset();
       call(std::move(*v));
@@ -129,8 +136,7 @@ class recv_case final : public case_base {
   }
 
   std::optional<cell<T>> value_;
-  struct none {};
-  [[no_unique_address]] std::conditional_t<copies<T>, std::optional<broadcast_node<T>>, none> node_;
+  std::optional<node_ref> node_;
   F handler_;
 };
 
@@ -152,13 +158,11 @@ class send_case final : public case_base {
     T* const v = theirs_ ? theirs_ : &*own_;
     evicted_.reset();
     op_at.evicted = &evicted_;
-    if constexpr (copies<T>) {
-      if (channel && channel->kind() == flavour::broadcast) {
-        node_ = make_broadcast_node(T(*v));
-        op_at.slot = &node_;
-        op_at.evicted = &evicted_nodes_;
-        return;
-      }
+    if (channel && channel->kind() == flavour::broadcast) {
+      if (!node_) node_ = make_broadcast_node(std::move(*v));  // else it is still there from the last time
+      op_at.slot = &node_;
+      op_at.evicted = &evicted_nodes_;
+      return;
     }
     if constexpr (kept_inline<T>) {
       op_at.slot = v;
@@ -181,13 +185,14 @@ class send_case final : public case_base {
   send_case(send_case&&) = default;
 
  private:
-  // A boxed value that was not sent goes back to where it came from, unless its assignment throws.
+  // A value that was packed and not sent goes back to where it came from, unless its assignment throws.
   void give_back() noexcept {
-    if constexpr (!kept_inline<T>) {
-      try {
-        if (box_ && box_->node && theirs_) *theirs_ = std::move(box_->value());
-      } catch (...) {
-      }
+    if (!theirs_) return;
+    try {
+      if (node_) restore_from_node(node_, *theirs_);
+      if constexpr (!kept_inline<T>)
+        if (box_ && box_->node) *theirs_ = std::move(box_->value());
+    } catch (...) {
     }
   }
 
@@ -196,7 +201,7 @@ class send_case final : public case_base {
   std::optional<cell<T>> evicted_;
   struct none {};
   [[no_unique_address]] std::conditional_t<kept_inline<T>, none, std::optional<cell<T>>> box_;
-  [[no_unique_address]] std::conditional_t<copies<T>, broadcast_node<T>, none> node_;
+  node_ref node_;
   evicted_nodes evicted_nodes_;
   F handler_;
 };
