@@ -52,7 +52,7 @@ void unbox(channel_base& from, boxed<T>&& box, std::optional<T>& to) {
 
 // Leaves v alone unless it returns sent.
 template <class T>
-send_status send_value(channel_base* c, T& v, std::int64_t until) {
+[[gnu::noinline]] send_status send_slowly(channel_base* c, T& v, std::int64_t until) {
   send_status s{};
   if (!c) [[unlikely]] {
     s = wait_on_nil(wait_reason::send, until) == outcome_stopped ? send_status::stopped
@@ -68,11 +68,8 @@ send_status send_value(channel_base* c, T& v, std::int64_t until) {
     }
     if (s != send_status::sent) v = std::move(box.value());
   } else if (c->kind() == flavour::single) {
-    auto& to = *static_cast<single_channel<T>*>(c);
-    if (to.put(v)) [[likely]]
-      return send_status::sent;
     entered in;
-    s = to.send(in, v, until);
+    s = static_cast<single_channel<T>*>(c)->send(in, v, until);
   } else if (c->kind() == flavour::broadcast) {
     return send_broadcast(*c, v, until);
   } else {
@@ -86,7 +83,7 @@ send_status send_value(channel_base* c, T& v, std::int64_t until) {
 }
 
 template <class T>
-recv_status recv_value(channel_base* c, std::optional<T>& to, std::int64_t until) {
+[[gnu::noinline]] recv_status recv_slowly(channel_base* c, std::optional<T>& to, std::int64_t until) {
   recv_status s{};
   if (!c) [[unlikely]] {
     s = wait_on_nil(wait_reason::receive, until) == outcome_stopped ? recv_status::stopped
@@ -102,11 +99,8 @@ recv_status recv_value(channel_base* c, std::optional<T>& to, std::int64_t until
     }
     if (box) unbox(*c, std::move(*box), to);
   } else if (c->kind() == flavour::single) {
-    auto& from = *static_cast<single_channel<T>*>(c);
-    if (from.take(to)) [[likely]]
-      return recv_status::received;
     entered in;
-    s = from.recv(in, to, until);
+    s = static_cast<single_channel<T>*>(c)->recv(in, to, until);
   } else {
     entered in;
     s = static_cast<many_channel<T>*>(c)->recv(in, to, until);
@@ -114,6 +108,23 @@ recv_status recv_value(channel_base* c, std::optional<T>& to, std::int64_t until
   if (s == recv_status::stopped) [[unlikely]]
     throw_if_insisted();
   return s;
+}
+
+// The one-to-one ring is inlined into the caller as far as it needs nothing but itself.
+template <class T>
+[[gnu::always_inline]] inline send_status send_value(channel_base* c, T& v, std::int64_t until) {
+  if constexpr (kept_inline<T>)
+    if (c && c->kind() == flavour::single && static_cast<single_channel<T>*>(c)->put(v))
+      return send_status::sent;
+  return send_slowly(c, v, until);
+}
+template <class T>
+[[gnu::always_inline]] inline recv_status recv_value(channel_base* c, std::optional<T>& to,
+                                                     std::int64_t until) {
+  if constexpr (kept_inline<T>)
+    if (c && c->kind() == flavour::single && static_cast<single_channel<T>*>(c)->take(to))
+      return recv_status::received;
+  return recv_slowly(c, to, until);
 }
 
 // for (T v : channel) until it is closed and drained, or the G is stopped.
