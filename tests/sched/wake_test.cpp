@@ -26,7 +26,7 @@ runtime_options options_for(unsigned procs, unsigned run_queue, std::optional<un
   return o;
 }
 
-constexpr int rounds = fiber::under_tsan ? 3000 : 20'000;
+constexpr int rounds = fiber::under_tsan ? 3000 : 8000;
 
 // An M looks for a few µs to some dozen before it sleeps; most pauses end around there.
 void pause_around_the_edge(random_numbers& random) {
