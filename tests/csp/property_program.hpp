@@ -100,7 +100,7 @@ class generator {
     p_.boxed = one_in(4);
     p_.thread = !p_.exact && one_in(6);
     p_.patient = p_.exact || one_in(2);
-    p_.close_after = below(4) * below(100'000);
+    p_.close_after = static_cast<std::int64_t>(below(4) * below(100'000));
     may_wait_for_ever_ = p_.patient || !one_in(4);
     const std::uint64_t n = 1 + below(8);
     p_.participants.resize(n);

@@ -337,3 +337,18 @@ TEST_CASE("stops that race with values in selects: each value is received once o
     }
   });
 }
+
+TEST_CASE("a case that is kept keeps its channel") {
+  run_clean(with_procs(1), [] {
+    std::vector<select_case> cases;
+    cases.emplace_back(on_recv(leat::after(std::chrono::milliseconds(1)), nothing));
+    {
+      channel<int> c(1);
+      (void)c.send(7);
+      c.close();
+      cases.emplace_back(on_recv(c, [](std::optional<int>) {}));
+    }
+    CHECK(select_ordered(std::span(cases).subspan(1)) == 0);
+    CHECK(select(std::span(cases).first(1)) == 0);
+  });
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/task_group.hpp>
 
+#include <unistd.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -296,5 +297,42 @@ TEST_CASE("failures, stops and ends race, and every member is joined") {
       CHECK(alive == 0);
       if (n % 5 != 0) CHECK(threw);
     }
+  });
+}
+
+TEST_CASE("a group whose owner is insisted on joins a member that outlasts its grace") {
+  // In its destructor, where nothing may be thrown: else the program ends here.
+  auto o = with_procs(2);
+  o.grace = std::chrono::milliseconds(200);
+  static std::atomic<bool> joined{false};  // should the machine stand still, the owner is left behind
+  run(o, [&] {
+    go([] {
+      {
+        task_group group;
+        group.go([] { leat::blocking([] { ::usleep(250'000); }); });
+        (void)sleep_for(1h);  // ended by the end of main
+      }
+      joined = true;
+    });
+    (void)sleep_for(std::chrono::milliseconds(1));
+  });
+  WARN(joined);
+}
+
+TEST_CASE("what a member keeps in a leat::local is gone when wait has returned") {
+  sweep_clean([] {
+    static std::atomic<int> alive{0};
+    struct kept {
+      kept() { ++alive; }
+      ~kept() {
+        yield();
+        --alive;
+      }
+    };
+    static leat::local<kept> mine;
+    task_group group;
+    for (int i = 0; i < 20; ++i) group.go([] { (void)*mine; });
+    CHECK(group.wait() == wait_status::done);
+    CHECK(alive == 0);
   });
 }

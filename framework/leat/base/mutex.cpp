@@ -2,6 +2,7 @@
 #include <leat/base/mutex.hpp>
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstddef>
 
@@ -17,8 +18,24 @@ const char* to_string(lock_rank rank) noexcept {
   return index < sizeof names / sizeof names[0] ? names[index] : "?";
 }
 
+namespace {
+
+// The kernel has put the holder aside. sched_yield does not let it run if it is of lower real-time priority
+// than the caller; sleeping does.
+void let_holder_run(int waits) noexcept {
+  constexpr int yields = 20;
+  if (waits < yields) {
+    ::sched_yield();
+  } else {
+    ::usleep(20);
+  }
+}
+
+}  // namespace
+
 void ranked_spinlock::lock_slow() noexcept {
   constexpr int spins_before_yield = 100;
+  int waits = 0;
   do {
     int spins = 0;
     // Spinning on a plain load keeps the line shared until the holder writes it.
@@ -26,7 +43,7 @@ void ranked_spinlock::lock_slow() noexcept {
       if (++spins < spins_before_yield) {
         cpu_pause();
       } else {
-        ::sched_yield();
+        let_holder_run(++waits);
         spins = 0;
       }
     }
@@ -41,7 +58,7 @@ void ranked_spinlock::lock_slow_standing_back() noexcept {
     // Acquire pairs with the release in unlock.
     if (word_.load(std::memory_order_relaxed) == 0 && word_.exchange(1, std::memory_order_acquire) == 0)
       return;
-    if (tries >= tries_before_yield) ::sched_yield();  // the kernel has put the holder aside
+    if (tries >= tries_before_yield) let_holder_run(tries - tries_before_yield);
   }
 }
 

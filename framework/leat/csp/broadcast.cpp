@@ -96,6 +96,7 @@ send_status broadcast_hub::send(entered& in, node_ref& v, evicted_nodes& evicted
   op_case c(op::send);
   c.slot = &v;
   c.evicted = &evicted;
+  note_wait(in);
   const wait_result w = wait_and_unlock(in, lock_, senders_, &c, wait_reason::send, until);
   if (w.outcome == outcome_stopped) return send_status::stopped;
   if (w.outcome != 0) return send_status::timeout;
@@ -128,18 +129,20 @@ channel_stats broadcast_hub::stats() const noexcept {
 }
 
 void broadcast_hub::close() noexcept {
-  const entered in;
-  waiter_list woken;
   bool twice = false;
   {
-    lock_guard hold(lock_);
-    twice = closed_;
-    closed_ = true;
-    claim_all(senders_, verdict_closed, woken);
-    for (broadcast_reader* i = first_; i; i = i->next_) claim_all(i->receivers_, verdict_closed, woken);
+    const entered in;
+    waiter_list woken;
+    {
+      lock_guard hold(lock_);
+      twice = closed_;
+      closed_ = true;
+      claim_all(senders_, verdict_closed, woken);
+      for (broadcast_reader* i = first_; i; i = i->next_) claim_all(i->receivers_, verdict_closed, woken);
+    }
+    wake_all(in.m, woken);
   }
-  wake_all(in.m, woken);
-  if (twice) report_closed_twice();
+  if (twice) report_closed_twice();  // outside the runtime: the log's sink is user code
 }
 
 attempt broadcast_hub::try_case(entered& in, op_case& c) noexcept {
@@ -273,6 +276,7 @@ recv_status broadcast_reader::recv(entered& in, std::optional<node_ref>& out,
     hub_.lock_.unlock();
     return open ? recv_status::empty : recv_status::closed;
   }
+  note_wait(in);
   const wait_result r = wait_and_unlock(in, hub_.lock_, receivers_, &out, wait_reason::receive, until);
   if (r.outcome == 0) return r.verdict == verdict_done ? recv_status::received : recv_status::closed;
   return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
@@ -337,16 +341,18 @@ channel_stats broadcast_reader::stats() const noexcept {
 }
 
 void broadcast_reader::close() noexcept {
-  const entered in;
-  waiter_list woken;
   bool twice = false;
   {
-    lock_guard hold(hub_.lock_);
-    twice = !link_;
-    claim_all(receivers_, verdict_closed, woken);
-    leave_locked(woken);
+    const entered in;
+    waiter_list woken;
+    {
+      lock_guard hold(hub_.lock_);
+      twice = !link_;
+      claim_all(receivers_, verdict_closed, woken);
+      leave_locked(woken);
+    }
+    wake_all(in.m, woken);
   }
-  wake_all(in.m, woken);
   if (twice) report_closed_twice();
 }
 

@@ -90,6 +90,7 @@ class many_channel final : public channel_base {
     }
     if (closed_) return unlock_and(recv_status::closed);
     if (until == at_once) return unlock_and(recv_status::empty);
+    note_wait(in);
     const wait_result r = wait_and_unlock(in, lock_, receivers_, &out, wait_reason::receive, until);
     if (r.outcome == 0) return r.verdict == verdict_done ? recv_status::received : recv_status::closed;
     return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
@@ -135,18 +136,7 @@ class many_channel final : public channel_base {
   }
 
   void close() noexcept override {
-    waiter_list woken;
-    const entered in;
-    bool twice = false;
-    {
-      lock_guard hold(lock_);
-      twice = closed_;
-      closed_ = true;
-      claim_all(receivers_, verdict_closed, woken);
-      claim_all(senders_, verdict_closed, woken);
-    }
-    wake_all(in.m, woken);
-    if (twice) report_closed_twice();
+    if (!close_inside()) report_closed_twice();  // outside the runtime: the log's sink is user code
   }
 
   // --- select --------------------------------------------------------------------------------------
@@ -183,6 +173,22 @@ class many_channel final : public channel_base {
   }
 
  private:
+  // False: it was closed already.
+  bool close_inside() noexcept {
+    waiter_list woken;
+    const entered in;
+    bool first = false;
+    {
+      lock_guard hold(lock_);
+      first = !closed_;
+      closed_ = true;
+      claim_all(receivers_, verdict_closed, woken);
+      claim_all(senders_, verdict_closed, woken);
+    }
+    wake_all(in.m, woken);
+    return first;
+  }
+
   template <class Status>
   Status unlock_and(Status s) noexcept LEAT_RELEASE(lock_) {
     lock_.unlock();
@@ -276,6 +282,7 @@ class many_channel final : public channel_base {
         return unlock_and(send_status::dropped);
     }
     if (until == at_once) return unlock_and(send_status::full);
+    note_wait(in);
     const wait_result r = wait_and_unlock(in, lock_, senders_, &v, wait_reason::send, until);
     if (r.outcome == 0) return r.verdict == verdict_done ? send_status::sent : send_status::closed;
     return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;

@@ -273,10 +273,14 @@ class select_case {
   requires(!std::is_lvalue_reference_v<C>) select_case(C&& c)
       : case_(std::make_unique<std::remove_cvref_t<C>>(std::move(c))) {
     case_->keep_value();
+    if (!case_->channel) return;
+    case_->channel->add_ref();
+    keeps_ = csp::ref<csp::channel_base>(case_->channel);
   }
   csp::case_base* get() const noexcept { return case_.get(); }
 
  private:
+  csp::ref<csp::channel_base> keeps_;  // on_recv(leat::after(1s), f): nobody else may
   std::unique_ptr<csp::case_base> case_;
 };
 

@@ -76,18 +76,22 @@ channel_stats single_base::stats() const noexcept {
 }
 
 void single_base::close() noexcept {
-  const entered in;
-  waiter_list woken;
   bool twice = false;
   {
-    lock_guard hold(lock_);
-    // Release: the values that the closer has put come first; pairs with find_value.
-    twice = closed_.exchange(true, std::memory_order_acq_rel);
-    claim_all(readers_, verdict_look, woken);
-    claim_all(writers_, verdict_look, woken);
+    const entered in;
+    waiter_list woken;
+    {
+      lock_guard hold(lock_);
+      // Release: the values that the closer has put come first; pairs with find_value.
+      twice = closed_.exchange(true, std::memory_order_acq_rel);
+      for (const side s : {side::reader, side::writer}) {
+        if (!queue_of(s).empty()) word_of(s).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+        claim_all(queue_of(s), verdict_look, woken);
+      }
+    }
+    wake_all(in.m, woken);
   }
-  wake_all(in.m, woken);
-  if (twice) report_closed_twice();
+  if (twice) report_closed_twice();  // outside the runtime: the log's sink is user code
 }
 
 // --- Waking: steps c, d and e -----------------------------------------------------------------------
@@ -158,6 +162,7 @@ wait_result single_base::wait_side(entered& in, side me,
     lock_.unlock();
     return {0, verdict_look};
   }
+  note_wait(in);
   const wait_result r = wait_and_unlock(in, lock_, queue_of(me), nullptr,
                                         me == side::reader ? wait_reason::receive : wait_reason::send, until);
   if (r.outcome != 0) w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);

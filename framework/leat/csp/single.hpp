@@ -221,7 +221,7 @@ class single_channel final : public single_base {
     return true;
   }
 
-  const std::size_t mask_;
+  alignas(64) const std::size_t mask_;  // apart from what parkers write
   Cell* const ring_;
 };
 

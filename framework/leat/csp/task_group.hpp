@@ -28,6 +28,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/mutex.hpp>
 #include <leat/csp/wait_group.hpp>
+#include <leat/sched/local.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/stop.hpp>
 
@@ -57,6 +58,8 @@ class task_group {
     g.join.store(sched::join_detached, std::memory_order_relaxed);
     g.body = [](sched::G& self) {
       sched::body_of<body>(self).run();
+      // Before it is counted off: who has waited may rely on it that nothing of the member runs any more.
+      if (self.extras & sched::g_has_locals) sched::destroy_locals(self);
       sched::destroy_body<body>(self);
     };
     sched::start_g(g);

@@ -37,12 +37,13 @@ const char* to_string(event_kind k) noexcept {
 void event_ring::read(std::uint16_t p, std::vector<event>& out) const {
   const std::uint32_t end = next_.load(std::memory_order_relaxed);
   const std::uint32_t n = std::min(end, size);
+  const std::size_t before = out.size();
   for (std::uint32_t i = end - n; i != end; ++i) {
     const std::uint64_t w = slots_[i % size].load(std::memory_order_relaxed);
     const auto kind = static_cast<event_kind>(w & 0xff);
     if (kind != event_kind::argument) {
       out.push_back({w >> 16, kind, static_cast<std::uint8_t>(w >> 8), p, 0});
-    } else if (i != end - n) {  // else its event has been overwritten
+    } else if (out.size() > before) {  // else its event has been overwritten
       out.back().arg = static_cast<std::uint32_t>(w >> 16);
     }
   }
@@ -112,7 +113,7 @@ G* scheduler::find_g(std::uint64_t id) const noexcept {
 // May run in a signal handler while everything goes on: what it prints of a G that moves may be mixed
 // from before and after. Back-traces are of waiting Gs; a walk that meets nonsense ends there, within
 // the stack.
-LEAT_UNWATCHED void scheduler::dump(int fd) const noexcept {
+LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
   const std::int64_t now = now_ns();
   fixed_text<512> t;
   t.format("leat: {} Gs, {} Ps ({} idle), {} in the global queue, {} run without a P\n", live(), procs(),
@@ -136,8 +137,13 @@ LEAT_UNWATCHED void scheduler::dump(int fd) const noexcept {
     t.format("G {} '{}': {}", g.id, name[0] ? name : "-", to_string(s));
     if (s == g_status::waiting) {
       const std::int64_t since = now - g.since.load(std::memory_order_relaxed);
-      t.format(" for {}, since {} ms", to_string(g.reason.load(std::memory_order_relaxed)),
-               since / 1'000'000);
+      const wait_reason why = g.reason.load(std::memory_order_relaxed);
+      t.format(" for {}", to_string(why));
+      const char* const at = stuck && (why == wait_reason::send || why == wait_reason::receive)
+                                 ? g.waits_at.load(std::memory_order_relaxed)
+                                 : nullptr;
+      if (at && *at) t.format(" at channel '{}'", at);
+      t.format(", since {} ms", since / 1'000'000);
     }
     t.append('\n');
     write_text(fd, t.view());
@@ -151,7 +157,9 @@ LEAT_UNWATCHED void scheduler::dump(int fd) const noexcept {
         t.format("    {} {}+{}\n", pcs[i], where.dli_sname,
                  static_cast<std::size_t>(static_cast<char*>(pcs[i]) - static_cast<char*>(where.dli_saddr)));
       } else {
-        t.format("    {} {}\n", pcs[i], where.dli_fname ? where.dli_fname : "?");
+        const auto offset = static_cast<char*>(pcs[i]) - static_cast<char*>(where.dli_fbase);
+        t.format("    {} {}+{}\n", pcs[i], where.dli_fname ? where.dli_fname : "?",
+                 reinterpret_cast<const void*>(where.dli_fbase ? offset : 0));  // as addr2line wants it
       }
       write_text(fd, t.view());
     }
@@ -174,7 +182,7 @@ void scheduler::look_for_deadlock() noexcept {
   fixed_text<256> t;
   t.format("leat: deadlock: all {} Gs wait, no timer is set, no I/O is pending\n", live());
   write_text(STDERR_FILENO, t.view());
-  dump(STDERR_FILENO);
+  dump(STDERR_FILENO, true);
   t.clear();
   t.format(
       "leat: exit with status {}; if a plain thread was going to wake one of them, hold a leat::keep_alive\n",

@@ -134,7 +134,8 @@ class scheduler {
   std::vector<event> events() const;
   std::string trace_line() const;
   // All Gs with status, reason and back-trace, to a file descriptor. Takes no lock, does not allocate.
-  void dump(int fd) const noexcept;
+  // `stuck`: nobody can run, so that the names of what they wait for are there to be read.
+  void dump(int fd, bool stuck = false) const noexcept;
   fiber::census& stack_census() noexcept { return census_; }
   std::int64_t coarse_now() const noexcept { return coarse_now_.load(std::memory_order_relaxed); }
   // While held, "everybody waits" is no deadlock: a plain thread will send something.
