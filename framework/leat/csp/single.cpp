@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/single.hpp>
 
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <algorithm>
-#include <csignal>
 
 #include <leat/sched/barrier.hpp>
 #include <leat/sched/scheduler.hpp>
@@ -236,18 +233,16 @@ void single_base::withdraw(op_case& c) noexcept {
   word_of(me).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
 }
 
-// Whoever uses a side is noted by the id of its G, a plain thread by its own with the highest bit set.
+// Whoever uses a side is noted by the id of its G. Plain threads are not followed: whether one is still there
+// cannot be told from a thread that has just ended.
 void single_base::check_user(const entered& in, count& user, const char* does) const noexcept {
-  constexpr std::uint64_t thread_bit = std::uint64_t{1} << 63;
-  const std::uint64_t me = in.m ? in.g().id : thread_bit | static_cast<std::uint64_t>(::syscall(SYS_gettid));
+  const std::uint64_t me = in.m ? in.g().id : 0;
   const std::uint64_t before = user.load(std::memory_order_relaxed);
   if (before == me) return;
   user.store(me, std::memory_order_relaxed);
-  if (before == 0) return;
+  if (before == 0 || me == 0) return;
   bool alive = false;
-  if (before & thread_bit) {
-    alive = ::syscall(SYS_tgkill, ::getpid(), static_cast<pid_t>(before & ~thread_bit), 0) == 0;
-  } else if (const sched::scheduler* const s = sched::scheduler::current()) {
+  if (const sched::scheduler* const s = sched::scheduler::current()) {
     const G* const g = s->find_g(before);
     alive = g && g->status.load(std::memory_order_relaxed) != sched::g_status::dead;
   }
