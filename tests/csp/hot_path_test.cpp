@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <vector>
+
 #include "csp/fixture.hpp"
 #include "sched/hang_guard.hpp"
 #include "support/alloc_count.hpp"
@@ -255,11 +257,26 @@ TEST_CASE("a send and a receive that wait allocate nothing either") {
             (void)select(on_recv(back, [](int) {}), on_timeout(1h, [] {}));
           }
         };
+        // A thread that is started meanwhile would be counted: let all Ps have theirs.
+        std::atomic<unsigned> up{0};
+        std::vector<task<void>> busy;
+        for (unsigned i = 0; i < procs; ++i)
+          busy.push_back(spawn([&] {
+            ++up;
+            while (up < procs) cpu_pause();
+          }));
+        for (auto& b : busy) (void)b.join();
         play(1000);
+        const unsigned threads = stats().threads;
         const leat::test::alloc_count count;
         play(1000);
         const auto allocated = count.allocations();
-        CHECK(allocated == 0);
+        // One may be started all the same, when the one that is free has not come to rest yet: an M and its
+        // room for loot.
+        const unsigned started = stats().threads - threads;
+        CAPTURE(procs);
+        CAPTURE(single);
+        CHECK(allocated == 2 * started);
         there.close();
         other.get();
       });

@@ -48,7 +48,8 @@ class timer_heap {
  public:
   static constexpr std::int64_t no_timer = std::numeric_limits<std::int64_t>::max();
 
-  timer_heap() { heap_.reserve(64); }
+  // Room for what cancelling leaves behind before it is cleared away (drop_stale), and a few live ones.
+  timer_heap() { heap_.reserve(160); }
 
   std::int64_t next() const noexcept { return next_.load(std::memory_order_seq_cst); }
 
