@@ -21,8 +21,8 @@ class stack {
   // Kept for the first switch-in at the top of the stack (fiber.cpp).
   static constexpr std::size_t birth_size = 64;
 
-  char* low() const noexcept { return low_; }
-  std::size_t size() const noexcept { return size_; }
+  [[gnu::always_inline]] char* low() const noexcept { return low_; }
+  [[gnu::always_inline]] std::size_t size() const noexcept { return size_; }
   void* birth_place() const noexcept { return low_ + size_ - birth_size; }
   stack_region& region() const noexcept { return *region_; }
   note& sanitizer_note() noexcept { return note_; }
