@@ -134,7 +134,8 @@ LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
     char name[sizeof g.name] = {};
     for (std::size_t i = 0; i + 1 < sizeof name && g.name[i]; ++i) name[i] = g.name[i];
     t.clear();
-    t.format("G {} '{}': {}", g.id, name[0] ? name : "-", to_string(s));
+    const std::uint64_t id = g.id;  // read here: format is watched
+    t.format("G {} '{}': {}", id, name[0] ? name : "-", to_string(s));
     if (s == g_status::waiting) {
       const std::int64_t since = now - g.since.load(std::memory_order_relaxed);
       const wait_reason why = g.reason.load(std::memory_order_relaxed);
