@@ -185,9 +185,9 @@ broadcast_reader::broadcast_reader(ref<channel_base> hub, std::size_t capacity, 
     : channel_base(flavour::broadcast_reader, reader_capacity(capacity, o.full), o),
       keeps_(std::move(hub)),
       hub_(static_cast<broadcast_hub&>(*keeps_.get())),
-      mask_(ring_size(capacity_, sizeof(broadcast_item*)) - 1),
-      ring_(static_cast<broadcast_item**>(
-          allocate_ring(mask_ + 1, sizeof(broadcast_item*), alignof(broadcast_item*), capacity_))) {
+      mask_(ring_size(capacity_, sizeof(void*)) - 1),
+      ring_(
+          static_cast<broadcast_item**>(allocate_ring(mask_ + 1, sizeof(void*), alignof(void*), capacity_))) {
   lock_guard hold(hub_.lock_);
   next_ = hub_.first_;
   link_ = &hub_.first_;
@@ -206,7 +206,7 @@ broadcast_reader::~broadcast_reader() {
     wake_all(in.m, woken);
   }
   while (held() > 0) node_ref destroyed(pop_locked());
-  free_ring(ring_, alignof(broadcast_item*));
+  free_ring(ring_, alignof(void*));
 }
 
 void broadcast_reader::leave_locked(waiter_list& woken) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {

@@ -223,8 +223,8 @@ broadcast_hub* make_broadcast(std::size_t capacity, const channel_options& o) {
 // The following run outside the runtime.
 
 template <class T>
-node_ref make_broadcast_node(T&& v) requires(!std::is_reference_v<T>) {
-  return node_ref(new item_of<T>(std::move(v)));
+requires(!std::is_reference_v<T>) node_ref make_broadcast_node(T&& v) {
+  return node_ref(new item_of<T>(std::forward<T>(v)));
 }
 
 template <class T>

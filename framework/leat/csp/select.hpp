@@ -271,7 +271,7 @@ class select_case {
  public:
   template <csp::is_case C>
   requires(!std::is_lvalue_reference_v<C>) select_case(C&& c)
-      : case_(std::make_unique<std::remove_cvref_t<C>>(std::move(c))) {
+      : case_(std::make_unique<std::remove_cvref_t<C>>(std::forward<C>(c))) {
     case_->keep_value();
     if (!case_->channel) return;
     case_->channel->add_ref();
