@@ -9,6 +9,7 @@
 #include <leat/csp/wait_group.hpp>
 
 #include "../sched/fixture.hpp"
+#include "csp/start_waiting.hpp"
 #include "support/child.hpp"
 
 using namespace leat;
@@ -18,22 +19,9 @@ namespace {
 
 constexpr int rounds = fiber::under_tsan ? 2'000 : 20'000;
 
-bool waits_for_a_mutex(std::uint64_t id) {
-  const sched::G* const g = sched::scheduler::current()->find_g(id);
-  return g && g->status.load() == sched::g_status::waiting && g->reason.load() == sched::wait_reason::mutex;
-}
-
-// Starts f as a G and returns when it waits for a mutex.
-template <class F>
-auto start_waiting(F f, spawn_options o = {}) {
-  std::atomic<std::uint64_t> id{0};
-  auto t = spawn(o, [&id, f] {
-    id = self().id;
-    f();
-  });
-  CHECK(eventually([&] { return id != 0 && waits_for_a_mutex(id); }));
-  return t;
-}
+const auto start_waiting = [](auto f, const spawn_options& o = {}) {
+  return csp::test::start_waiting(f, o, sched::wait_reason::mutex);
+};
 
 }  // namespace
 

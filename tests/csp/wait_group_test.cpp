@@ -6,28 +6,15 @@
 #include <vector>
 
 #include "../sched/fixture.hpp"
+#include "csp/start_waiting.hpp"
 #include "support/child.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
+using leat::csp::test::start_waiting;
 
 namespace {
 constexpr int rounds = fiber::under_tsan ? 500 : 5'000;
-
-bool waits(std::uint64_t id) {
-  const sched::G* const g = sched::scheduler::current()->find_g(id);
-  return g && g->status.load() == sched::g_status::waiting;
-}
-template <class F>
-auto start_waiting(F f, spawn_options o = {}) {
-  std::atomic<std::uint64_t> id{0};
-  auto t = spawn(o, [&id, f] {
-    id = self().id;
-    f();
-  });
-  CHECK(eventually([&] { return id != 0 && waits(id); }));
-  return t;
-}
 }  // namespace
 
 TEST_CASE("a wait at zero returns at once, also on a plain thread") {
