@@ -165,7 +165,7 @@ bool scheduler::start_m(P& p, bool searching) noexcept {
   }
   nudge(*m);
   if (polls) {
-    poller_->interrupt();
+    network().interrupt();
   } else {
     m->event.signal();
   }
@@ -194,7 +194,7 @@ void scheduler::hand_off_p(P& p) noexcept {
 void scheduler::note_timer(std::int64_t when) noexcept {
   const std::int64_t until = poll_until_.load(std::memory_order_seq_cst);
   if (until == 0) return;  // nobody polls: the Ms that run will see it, or the one that polls next
-  if (when < until) poller_->interrupt();
+  if (when < until) network().interrupt();
 }
 
 // The M holds no P. Returns with one, or false when the thread shall end.
@@ -254,20 +254,51 @@ bool scheduler::sleep_m(M& m) noexcept {
         searching_.fetch_add(1, std::memory_order_seq_cst);
       }
     }
-    if (!p) continue;
+    if (!p) {
+      // All Ps are at work, and will find them.
+      while (G* const g = m.polled.pop_front()) push_global(g);
+      continue;
+    }
     acquire_p(m, *p);
     p->events.add(event_kind::woken, 0, 0, m.id);
+    (void)take_polled(m, *p);
     return true;
   }
 }
 
 void scheduler::wait_as_poller(M& m) noexcept {
-  (void)m;
   const std::int64_t guess = earliest_timer();
   poll_until_.store(guess, std::memory_order_seq_cst);  // a
-  if (earliest_timer() >= guess) poller_->wait(guess);  // b
+  if (earliest_timer() >= guess) {                      // b
+    m.collects = true;
+    network().wait(guess);
+    m.collects = false;
+  }
   poll_until_.store(0, std::memory_order_seq_cst);
   coarse_now_.store(now_ns(), std::memory_order_relaxed);
+}
+
+// On g0, with a P.
+void scheduler::poll(M& m) noexcept {
+  last_poll_.store(coarse_now(), std::memory_order_relaxed);
+  m.collects = true;
+  network().poll();
+  m.collects = false;
+}
+
+// What polling has readied goes to the ring of the P that the M holds by now. False: nothing.
+bool scheduler::take_polled(M& m, P& p) noexcept {
+  G* g = m.polled.pop_front();
+  if (!g) return false;
+  bool more = false;
+  for (; g; g = m.polled.pop_front()) {
+    bump(p.count.readies);
+    p.events.add(event_kind::readied, g->id);
+    more |= !m.polled.empty();
+    if (!p.ring.push(g)) push_local(m, p, g);  // by way of the global queue
+  }
+  if (more && p.shared.load(std::memory_order_relaxed)) wake_if_needed();
+  return true;
 }
 
 }  // namespace leat::sched

@@ -42,6 +42,10 @@ struct alignas(64) M : fiber::thread {
   bool spinning = false;            // counted in scheduler::spinning_
   std::uint32_t random = 1;
 
+  // While it polls: Gs that are readied meanwhile, until it has, or gets, a P to run them on.
+  bool collects = false;
+  g_queue polled;
+
   // Parked: given a P (or told to exit) by whoever signals. Under the scheduler's lock.
   thread_event event;
   P* next_p = nullptr;

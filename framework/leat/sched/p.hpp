@@ -20,7 +20,7 @@ const char* to_string(p_status s) noexcept;
 // Written by the owner, read by anyone: stats and trace.
 struct p_counters {
   std::atomic<std::uint64_t> spawned{0}, finished{0}, yields{0}, parks{0}, readies{0}, steals{0},
-      stolen_gs{0}, retakes{0}, overflows{0};
+      stolen_gs{0}, retakes{0}, overflows{0}, io_begun{0}, io_ended{0};
 };
 
 // A counter with one writer at a time needs no read-modify-write.

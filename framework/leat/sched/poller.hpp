@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The seam to the network: the scheduler waits for events through this and knows nothing of Asio.
+// The seam to the network: the scheduler waits for events through this and knows nothing of sockets or Asio.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -8,32 +8,40 @@
 
 namespace leat::sched {
 
+class scheduler;
+
 class poller {
  public:
   virtual ~poller() = default;
 
-  // Handles what is there without blocking. Handlers make Gs ready. Returns how many ran. Any thread.
-  virtual std::size_t poll() noexcept = 0;
+  // Handles what is there without blocking. Handlers make Gs ready, with no M given: the M that polls
+  // collects them. Any thread.
+  virtual void poll() noexcept = 0;
 
   // Waits until something was handled, `until` (monotonic ns; INT64_MAX: for ever) has come, or
-  // interrupt was called since the last wait. One thread at a time.
+  // interrupt was called since the last wait. May return for nothing. One thread at a time.
   virtual void wait(std::int64_t until) noexcept = 0;
 
   // Ends the wait that is under way, or else the next one. Any thread, also while nobody waits.
   virtual void interrupt() noexcept = 0;
 
-  // Operations under way: while there are some, nothing is deadlocked. One counts until its handler has
-  // readied its G.
-  virtual std::size_t pending() const noexcept = 0;
+  // Events may come for others than waiting Gs (which the scheduler counts): worth polling, and no deadlock
+  // can be told.
+  virtual bool has_callbacks() const noexcept = 0;
 };
+
+// The poller of the runtime that is under way and of all later ones. It must live for ever. Any thread.
+void use_poller(poller& p) noexcept;
+// For a runtime that begins.
+void use_installed_poller(scheduler& s) noexcept;
 
 // Without a network: a futex with a deadline.
 class sleep_poller final : public poller {
  public:
-  std::size_t poll() noexcept override { return 0; }
+  void poll() noexcept override {}
   void wait(std::int64_t until) noexcept override;
   void interrupt() noexcept override;
-  std::size_t pending() const noexcept override { return 0; }
+  bool has_callbacks() const noexcept override { return false; }
 
  private:
   std::atomic<std::uint32_t> woken_{0};

@@ -12,8 +12,7 @@
 
 namespace leat {
 namespace sched {
-class poller;
-void run_main(const runtime_options& options, poller* events, void (*fn)(void*), void* arg);
+void run_main(const runtime_options& options, void (*fn)(void*), void* arg);
 }  // namespace sched
 
 // What the program exits with when all Gs wait for one another (after a report on stderr).
@@ -32,7 +31,7 @@ int run(const runtime_options& options, F&& main) {
     std::exception_ptr failure;
   } c{&main, 0, nullptr};
   sched::run_main(
-      options, nullptr,
+      options,
       [](void* arg) {
         auto& self = *static_cast<call*>(arg);
         try {

@@ -30,9 +30,9 @@ void scheduler::make_none_current() noexcept {
   while (plain_threads_.load(std::memory_order_seq_cst) != 0) ::usleep(20);
 }
 
-scheduler::scheduler(const runtime_options& options, poller* events)
+scheduler::scheduler(const runtime_options& options)
     : options_(options),
-      poller_(events ? events : &own_poller_),
+      poller_(&own_poller_),
       ps_(std::make_unique<std::atomic<P*>[]>(runtime_options::max_procs)),
       chunks_(std::make_unique<std::atomic<G*>[]>(max_chunks)) {
   if (const std::string wrong = check_options(options_); !wrong.empty()) throw std::invalid_argument(wrong);
@@ -167,7 +167,7 @@ bool scheduler::shut_down_threads() noexcept {
   for (M* m : ms) {
     while (!m->exited.load(std::memory_order_acquire)) {
       m->event.signal();
-      poller_->interrupt();
+      network().interrupt();
       // One that runs a G without a P, or in a blocking call, is not waited for.
       if (now_ns() > until) break;
       ::usleep(50);
@@ -225,11 +225,12 @@ class quit_report {
 
 }  // namespace
 
-void run_main(const runtime_options& options, poller* events, void (*fn)(void*), void* arg) {
+void run_main(const runtime_options& options, void (*fn)(void*), void* arg) {
   if (current_m()) throw std::logic_error("leat::run was called from inside a runtime; spawn a G instead");
-  auto s = std::make_unique<scheduler>(options, events);
+  auto s = std::make_unique<scheduler>(options);
   if (!scheduler::make_current(*s))
     throw std::logic_error("leat::run: another runtime is running in this program");
+  use_installed_poller(*s);
   main_call c{fn, arg};
   G* const g = s->new_g(nullptr);
   LEAT_CHECK(g, "no memory for the first G");

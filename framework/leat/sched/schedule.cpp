@@ -94,7 +94,12 @@ void scheduler::hand_off(M& m, P& p, G* g) noexcept {
 void scheduler::ready(M* m, G* g) noexcept {
   g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
-  if (!p) return push_global(g);
+  if (!p) {
+    M* const here = current_m();
+    if (!here || !here->collects) return push_global(g);
+    here->polled.push_back(g);
+    return;
+  }
   prefetch_stack(g->ctx);  // it runs next, as a rule
   bump(p->count.readies);
   p->events.add(event_kind::readied, g->id);
@@ -210,7 +215,7 @@ bool scheduler::work_visible(const P* except) const noexcept {
   each_p([&](const P& p) {
     seen |= !p.ring.empty() || (&p != except && p.timers.next() != timer_heap::no_timer);
   });
-  return seen || poller_->pending() > 0;
+  return seen || io_expected();
 }
 
 G* scheduler::found_work(M& m, G* g) noexcept {
@@ -261,9 +266,9 @@ G* scheduler::find_runnable(M& m) noexcept {
     if (G* g = next_local(m, p)) return found_work(m, g);
     if (m.picked || p.attention.load(std::memory_order_relaxed)) continue;
     if (G* g = take_global(m, p, false)) return found_work(m, g);
-    if (poller_->pending() > 0) {
-      last_poll_.store(coarse_now(), std::memory_order_relaxed);
-      if (poller_->poll() > 0) continue;
+    if (io_expected()) {
+      poll(m);
+      if (take_polled(m, p)) continue;
     }
     const int passes = try_spin(m) ? 4 : (m.searching || once_more ? 1 : 0);
     once_more = false;

@@ -57,7 +57,7 @@ namespace leat::sched {
 
 class scheduler {
  public:
-  explicit scheduler(const runtime_options& options, poller* events = nullptr);
+  explicit scheduler(const runtime_options& options);
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
@@ -67,7 +67,7 @@ class scheduler {
   // False: another one is running.
   static bool make_current(scheduler& s) noexcept {
     scheduler* none = nullptr;
-    return current_.compare_exchange_strong(none, &s, std::memory_order_acq_rel);
+    return current_.compare_exchange_strong(none, &s, std::memory_order_seq_cst);  // see use_poller
   }
   // Returns when no plain thread is inside a call that began before.
   static void make_none_current() noexcept;
@@ -144,6 +144,10 @@ class scheduler {
     if (by < 0) sysmon_event_.signal();
   }
   G* find_g(std::uint64_t id) const noexcept;
+  // Gs that wait for I/O, from before they wait until they run again.
+  std::uint64_t io_waits() const noexcept;
+  // From now on, instead of the one before. It outlives the scheduler.
+  void use(poller& p) noexcept;
 
   // Called on a G's stack by the first frame of every G.
   static void g_main(fiber::thread& t, void* arg);
@@ -195,6 +199,10 @@ class scheduler {
   void release_p(M& m) noexcept;
   bool sleep_m(M& m) noexcept;
   void wait_as_poller(M& m) noexcept;
+  poller& network() const noexcept { return *poller_.load(std::memory_order_acquire); }  // pairs with use
+  bool io_expected() const noexcept { return io_waits() > 0 || network().has_callbacks(); }
+  void poll(M& m) noexcept;
+  bool take_polled(M& m, P& p) noexcept;
   void look_for_deadlock() noexcept;
   void note_timer(std::int64_t when) noexcept;
 
@@ -248,7 +256,7 @@ class scheduler {
 
   const runtime_options options_;
   sleep_poller own_poller_;
-  poller* const poller_;
+  std::atomic<poller*> poller_;  // own_poller_, until the network comes into use
   fiber::stack_region* default_stacks_ = nullptr;
   fiber::census census_;
   cpu_set_t cpus_;  // where Ms may run

@@ -51,11 +51,12 @@ void sysmon::run() noexcept {
     bool found = false;
     s_.each_p([&](P& p) { found |= retake(p, now); });
     found |= look_at_timers(now);
-    if (s_.poller_->pending() > 0 && now - s_.last_poll_.load(std::memory_order_relaxed) > poll_every) {
+    // Gs that wait for I/O count as waiting until they run: no deadlock is seen while they are on their way.
+    if (s_.io_expected() && now - s_.last_poll_.load(std::memory_order_relaxed) > poll_every) {
       s_.last_poll_.store(now, std::memory_order_relaxed);
-      s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
-      found |= s_.poller_->poll() > 0;
-      s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+      const std::size_t before = s_.global_size_.load(std::memory_order_relaxed);
+      s_.network().poll();
+      found |= s_.global_size_.load(std::memory_order_relaxed) > before;
     }
     housekeeping(now);
     quiet = found ? 0 : quiet + 1;

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Networking: Asio's operations in blocking style (leat::await), and Leat's own streams.
+#pragma once
+#include <leat/net/address.hpp>
+#include <leat/net/await.hpp>
+#include <leat/net/dial.hpp>
+#include <leat/net/io.hpp>
+#include <leat/net/listener.hpp>
+#include <leat/net/stream.hpp>

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/net/listener.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include <leat/net/socket.hpp>
+
+namespace leat::net {
+namespace {
+
+// A socket file that a dead server left behind can go; a living one's may not.
+bool nobody_listens(const address& a) noexcept {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  const bool refused = ::connect(fd, a.data(), a.size()) != 0 && errno == ECONNREFUSED;
+  ::close(fd);
+  return refused;
+}
+
+bool is_socket_file(const std::string& path) noexcept {
+  struct stat s {};
+  return ::lstat(path.c_str(), &s) == 0 && S_ISSOCK(s.st_mode);
+}
+
+}  // namespace
+
+listener listen(std::string_view where, int backlog) {
+  std::string why;
+  const std::optional<address> a = address::parse(where, &why);
+  if (!a) throw std::invalid_argument("leat::net::listen: \"" + std::string(where) + "\": " + why);
+  descriptor d(make_socket(a->family(), SOCK_STREAM));
+  std::string path;
+  if (a->family() == AF_UNIX) {
+    path = a->text().substr(5);
+    if (path[0] == '@') path.clear();
+    if (!path.empty() && is_socket_file(path) && nobody_listens(*a)) ::unlink(path.c_str());
+  } else {
+    const int on = 1;
+    (void)::setsockopt(d.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  if (::bind(d.fd(), a->data(), a->size()) != 0 || ::listen(d.fd(), backlog) != 0)
+    throw std::system_error(errno, std::system_category(), "leat::net::listen: " + std::string(where));
+  listener l(std::move(d));
+  l.path_ = std::move(path);
+  return l;
+}
+
+listener& listener::operator=(listener&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  d_ = std::move(other.d_);
+  path_ = std::exchange(other.path_, {});
+  return *this;
+}
+
+void listener::close() noexcept {
+  if (d_.is_open() && !path_.empty()) ::unlink(path_.c_str());
+  d_.close();
+}
+
+void listener::shutdown() noexcept { (void)::shutdown(d_.fd(), SHUT_RDWR); }
+
+stream listener::accept(std::error_code& ec, deadline until) {
+  ec.clear();
+  for (;;) {
+    const int fd = ::accept4(d_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      no_delay(fd);
+      try {
+        return stream(descriptor(fd));
+      } catch (const std::system_error& e) {
+        ec = e.code();  // the poller is out of memory or watches
+        return {};
+      }
+    }
+    switch (errno) {
+      // Of the connection that was to be accepted; accept(2) names them.
+      case EINTR:
+      case ECONNABORTED:
+      case EPROTO:
+      case ENETDOWN:
+      case ENOPROTOOPT:
+      case EHOSTDOWN:
+      case ENONET:
+      case EHOSTUNREACH:
+      case EOPNOTSUPP:
+      case ENETUNREACH: continue;
+      case EAGAIN: break;
+      case EINVAL: ec = std::make_error_code(std::errc::operation_canceled); return {};  // shut down
+      default: ec = {errno, std::system_category()}; return {};
+    }
+    d_.wait_readable("accept", ec, until);
+    if (ec) return {};
+  }
+}
+
+stream listener::accept(deadline until) {
+  std::error_code ec;
+  stream s = accept(ec, until);
+  if (ec) throw_error(ec, "leat::net: accept");
+  return s;
+}
+
+}  // namespace leat::net

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A server's side of the network.
+//
+//   leat::net::listener at = leat::net::listen("127.0.0.1:7000");
+//   leat::net::serve(at, [](leat::net::stream& peer) {
+//     while (auto line = peer.read_line(60s)) peer.write(*line + "\n", 5s);
+//   });
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <system_error>
+
+#include <leat/net/address.hpp>
+#include <leat/net/descriptor.hpp>
+#include <leat/net/stream.hpp>
+
+namespace leat::net {
+
+class listener {
+ public:
+  listener() noexcept = default;
+  listener(listener&&) noexcept = default;
+  listener& operator=(listener&& other) noexcept;
+  // Removes the path of a Unix socket that it made.
+  ~listener() { close(); }
+
+  // The next connection. The errors of the system that belong to one connection (it went away before it was
+  // accepted) are passed over; those of this process, such as EMFILE, are given.
+  stream accept(deadline until = deadline::never());
+  stream accept(std::error_code& ec, deadline until = deadline::never());
+
+  // From any G or thread while the listener lives: accept ends with operation_canceled.
+  void shutdown() noexcept;
+  void close() noexcept;
+  bool is_open() const noexcept { return d_.is_open(); }
+  address local() const noexcept { return address::local_of(d_.fd()); }
+
+ private:
+  friend listener listen(std::string_view where, int backlog);
+  explicit listener(descriptor d) noexcept : d_(std::move(d)) {}
+
+  descriptor d_;
+  std::string path_;  // to be removed
+};
+
+// "127.0.0.1:7000", "[::1]:7000", "7000" (loopback), "0.0.0.0:7000", "unix:/run/x.sock"; port 0: any that is
+// free. A Unix path on which nobody listens any more is replaced. Throws std::system_error, and
+// std::invalid_argument for text that is no address.
+listener listen(std::string_view where, int backlog = 1024);
+
+struct serve_options {
+  std::size_t limit = 4096;        // connections at a time; further ones wait in the system's queue
+  std::size_t stack = 0;           // of each connection's G; 0: the runtime's default
+  std::string_view name = "peer";  // of each connection's G
+};
+
+// One G per connection, until the caller is asked to stop or the listener is shut down; then asks those that
+// are left to stop, waits for them and returns. An exception out of the handler ends its connection and is
+// logged; leat::stopped just ends it. While the process is out of descriptors or memory it accepts more
+// slowly, up to a second between tries, and says so once.
+void serve(listener& at, const std::function<void(stream&)>& handler, const serve_options& options = {});
+
+}  // namespace leat::net

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/net/stream.hpp>
+
+#include <sys/socket.h>
+#include <algorithm>
+#include <cstring>
+
+namespace leat::net {
+
+end_of_stream::end_of_stream(std::size_t missing)
+    : std::system_error(std::make_error_code(std::errc::connection_aborted),
+                        "leat::net: the stream ended " + std::to_string(missing) +
+                            " bytes before the end of what was asked for") {}
+
+std::size_t stream::take(mutable_bytes into) noexcept {
+  const std::size_t n = std::min(into.size, buffered());
+  if (n > 0) std::memcpy(into.data, buffer_.get() + begin_, n);
+  begin_ += n;
+  return n;
+}
+
+// False: the end.
+bool stream::fill(deadline until) {
+  if (!buffer_) buffer_ = std::make_unique<char[]>(buffer_size);
+  begin_ = end_ = 0;
+  end_ = d_.read_some({buffer_.get(), buffer_size}, until);
+  return end_ > 0;
+}
+
+std::size_t stream::read_some(mutable_bytes into, std::error_code& ec, deadline until) {
+  ec.clear();
+  if (buffered() > 0) return take(into);
+  return d_.read_some(into, ec, until);
+}
+
+std::size_t stream::read_some(mutable_bytes into, deadline until) {
+  if (buffered() > 0) return take(into);
+  return d_.read_some(into, until);
+}
+
+void stream::read_exactly(mutable_bytes into, deadline until) {
+  while (into.size > 0) {
+    // Large ones go past the buffer.
+    if (buffered() == 0 && into.size < buffer_size && !fill(until)) throw end_of_stream(into.size);
+    const std::size_t n = buffered() > 0 ? take(into) : d_.read_some(into, until);
+    if (n == 0) throw end_of_stream(into.size);
+    into = into.after(n);
+  }
+}
+
+bool stream::read_until(std::string& into, std::string_view delimiter, deadline until) {
+  into.clear();
+  for (;;) {
+    if (buffered() == 0 && !fill(until)) return false;
+    const std::size_t room = line_limit_ + delimiter.size() - std::min(into.size(), line_limit_);
+    const std::size_t look = std::min(buffered(), room);
+    // The delimiter may lie across the edge of what came before.
+    const std::size_t from = into.size() - std::min(into.size(), delimiter.size() - 1);
+    into.append(buffer_.get() + begin_, look);
+    const std::size_t at = into.find(delimiter, from);
+    if (at != std::string::npos) {
+      const std::size_t whole = at + delimiter.size();
+      begin_ += look - (into.size() - whole);
+      into.resize(whole);
+      return true;
+    }
+    begin_ += look;
+    if (into.size() >= line_limit_ + delimiter.size())
+      throw std::system_error(
+          std::make_error_code(std::errc::message_size),
+          "leat::net: nothing ended within " + std::to_string(line_limit_) + " bytes (stream::line_limit)");
+  }
+}
+
+bool stream::read_line(std::string& into, deadline until) {
+  const bool whole = read_until(into, "\n", until);
+  if (!whole && into.empty()) return false;
+  if (whole) into.pop_back();
+  if (!into.empty() && into.back() == '\r') into.pop_back();
+  return true;
+}
+
+std::optional<std::string> stream::read_line(deadline until) {
+  std::string line;
+  if (!read_line(line, until)) return {};
+  return line;
+}
+
+void stream::write(const_bytes from, std::error_code& ec, deadline until) {
+  ec.clear();
+  while (from.size > 0 && !ec) from = from.after(d_.write_some(from, ec, until));
+}
+
+void stream::write(const_bytes from, deadline until) {
+  std::error_code ec;
+  write(from, ec, until);
+  if (ec) throw_error(ec, "leat::net: write");
+}
+
+void stream::shutdown_write() noexcept { (void)::shutdown(d_.fd(), SHUT_WR); }
+void stream::shutdown() noexcept { (void)::shutdown(d_.fd(), SHUT_RDWR); }
+
+}  // namespace leat::net
