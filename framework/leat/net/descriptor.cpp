@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <leat/net/io_wait.hpp>
+#include <leat/net/system_call.hpp>
 #include <leat/net/watch.hpp>
 #include <leat/sched/stop.hpp>
 
@@ -127,7 +128,7 @@ std::size_t descriptor::read_some(mutable_bytes into, std::error_code& ec, deadl
   for (;;) {
     if (!std::exchange(drained_, false)) {
       const ssize_t k =
-          kind_ == kind::socket ? ::recv(fd_, into.data, into.size, 0) : ::read(fd_, into.data, into.size);
+          kind_ == kind::socket ? receive(fd_, into.data, into.size) : ::read(fd_, into.data, into.size);
       if (k >= 0) {
         const auto n = static_cast<std::size_t>(k);
         drained_ = stream_ && n > 0 && n < into.size && watch_->short_read_means_empty();
@@ -148,7 +149,7 @@ std::size_t descriptor::write_some(const_bytes from, std::error_code& ec, deadli
   ec.clear();
   if (from.size == 0) return 0;
   for (;;) {
-    const ssize_t k = kind_ == kind::socket ? ::send(fd_, from.data, from.size, MSG_NOSIGNAL)
+    const ssize_t k = kind_ == kind::socket ? send_quietly(fd_, from.data, from.size)
                       : kind_ == kind::pipe ? write_to_pipe(fd_, from.data, from.size)
                                             : ::write(fd_, from.data, from.size);
     if (k >= 0) return static_cast<std::size_t>(k);

@@ -13,6 +13,7 @@
 // (S) are seq_cst: one of the two sees the other. The adder's own P is busy, so what is added there is
 // normally run by its owner; step 2 matters when that owner then computes for long or goes idle.
 #include <sched.h>
+#include <algorithm>
 
 #include <leat/base/check.hpp>
 #include <leat/base/clock.hpp>
@@ -98,7 +99,7 @@ void scheduler::wake_one() noexcept {
     // become idle since: look again on its behalf.
     searching_.fetch_sub(1, std::memory_order_seq_cst);
     full_barrier();
-    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr)) return;
+    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr, true)) return;
   }
 }
 
@@ -186,7 +187,7 @@ void scheduler::hand_off_p(P& p) noexcept {
   }
   // Steps d and e on behalf of the P; and somebody must watch its timers.
   full_barrier();
-  if (work_visible(nullptr)) wake_if_needed();
+  if (work_visible(nullptr, true)) wake_if_needed();
   const std::int64_t due = p.timers.next();
   if (due != timer_heap::no_timer) note_timer(due);
 }
@@ -261,6 +262,7 @@ bool scheduler::sleep_m(M& m) noexcept {
     }
     acquire_p(m, *p);
     p->events.add(event_kind::woken, 0, 0, m.id);
+    begin_stretch(*p);
     (void)take_polled(m, *p);
     return true;
   }
@@ -278,9 +280,33 @@ void scheduler::wait_as_poller(M& m) noexcept {
   coarse_now_.store(now_ns(), std::memory_order_relaxed);
 }
 
+// A server with many connections gets Gs from the network in batches and runs each for a few microseconds,
+// less than another M takes to wake up. Sharing them out costs a quarter of the throughput and makes single
+// requests late; not sharing them leaves some waiting behind one that computes. So a P counts how long its
+// Gs run from one look at the network to the next: if that was often long on average, it wakes others for what
+// the next looks bring, and for the looking itself. What is queued behind the first long one, sysmon sees to.
+void scheduler::begin_stretch(P& p) noexcept {
+  p.stretch_since = now_ns();
+  p.stretch_switches = p.count.parks.load(std::memory_order_relaxed) +
+                       p.count.finished.load(std::memory_order_relaxed) +
+                       p.count.yields.load(std::memory_order_relaxed);
+}
+
+void scheduler::judge_stretch(P& p) noexcept {
+  constexpr std::int64_t long_run = 20'000;  // about what a wake costs
+  const std::int64_t since = p.stretch_since;
+  const std::uint64_t before = p.stretch_switches;
+  begin_stretch(p);
+  const std::uint64_t ran = std::max<std::uint64_t>(p.stretch_switches - before, 1);
+  if (p.long_stretches > 0) --p.long_stretches;
+  if (p.stretch_since - since > long_run * static_cast<std::int64_t>(ran))
+    p.long_stretches = std::min(p.long_stretches + P::long_stretch, P::most_long_stretches);
+}
+
 // On g0, with a P.
 void scheduler::poll(M& m) noexcept {
   last_poll_.store(coarse_now(), std::memory_order_relaxed);
+  judge_stretch(*m.p.load(std::memory_order_relaxed));
   m.collects = true;
   network().poll();
   m.collects = false;
@@ -297,7 +323,7 @@ bool scheduler::take_polled(M& m, P& p) noexcept {
     more |= !m.polled.empty();
     if (!p.ring.push(g)) push_local(m, p, g);  // by way of the global queue
   }
-  if (more && p.shared.load(std::memory_order_relaxed)) wake_if_needed();
+  if (more && p.shares_polled() && p.shared.load(std::memory_order_relaxed)) wake_if_needed();
   return true;
 }
 

@@ -56,6 +56,14 @@ struct alignas(64) P {
   // When run_next was last stolen; 0: the owner has judged it since (schedule.cpp, judge_theft).
   std::int64_t stolen_at = 0;
 
+  // How long its Gs run from one look at the network to the next (idle.cpp, judge_stretch).
+  std::int64_t stretch_since = 0;
+  std::uint64_t stretch_switches = 0;
+  std::uint32_t long_stretches = 0;  // up by long_stretch with each long one, down by one with each look
+  static constexpr std::uint32_t long_stretch = 16, most_long_stretches = 256;
+  // Others are woken for what the network brings. One long stretch can be the kernel's doing.
+  bool shares_polled() const noexcept { return long_stretches > long_stretch; }
+
   fiber::stack_cache stacks;
   stack_list<G, &G::link> free_gs;
   std::uint64_t next_id = 0, last_id = 0;  // ids are dealt to Ps in blocks

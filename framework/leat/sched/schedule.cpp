@@ -207,22 +207,24 @@ bool scheduler::stop_searching(M& m) noexcept {
   return searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
 }
 
-// Somebody other than `except`'s owner could use another M: queued Gs, or timers to be watched.
-bool scheduler::work_visible(const P* except) const noexcept {
+// Somebody other than `except`'s owner could use another M: queued Gs, timers to be watched, with `io` also
+// the network.
+bool scheduler::work_visible(const P* except, bool io) const noexcept {
   if (global_size_.load(std::memory_order_acquire) > 0)
     return true;  // before the rings; pairs with note_global_size_locked
   bool seen = false;
   each_p([&](const P& p) {
     seen |= !p.ring.empty() || (&p != except && p.timers.next() != timer_heap::no_timer);
   });
-  return seen || io_expected();
+  return seen || (io && io_expected());
 }
 
 G* scheduler::found_work(M& m, G* g) noexcept {
   if (m.searching) [[unlikely]] {
     if (stop_searching(m)) {
       full_barrier();
-      if (work_visible(m.p.load(std::memory_order_relaxed))) wake_one();
+      P* const p = m.p.load(std::memory_order_relaxed);
+      if (work_visible(p, p->shares_polled())) wake_one();
     }
   }
   return g;

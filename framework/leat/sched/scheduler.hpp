@@ -175,7 +175,7 @@ class scheduler {
   }
   bool try_spin(M& m) noexcept;
   bool stop_searching(M& m) noexcept;
-  bool work_visible(const P* except) const noexcept;
+  bool work_visible(const P* except, bool io) const noexcept;
   std::int64_t earliest_timer() const noexcept;
   M* requeue(M* m) noexcept;
   void switch_away(M& m, G& g, fiber::after_fn after, void* arg) noexcept;
@@ -203,6 +203,8 @@ class scheduler {
   bool io_expected() const noexcept { return io_waits() > 0 || network().has_callbacks(); }
   void poll(M& m) noexcept;
   bool take_polled(M& m, P& p) noexcept;
+  static void begin_stretch(P& p) noexcept;
+  static void judge_stretch(P& p) noexcept;
   void look_for_deadlock() noexcept;
   void note_timer(std::int64_t when) noexcept;
 
