@@ -27,6 +27,9 @@ elif stale "$out/leat-peer-go" "$here"/go/*.go "$here/build.sh"; then
 fi
 
 cxx=${CXX:-g++}
+if command -v "$cxx" >/dev/null && stale "$out/leat-echo-client" "$here"/echo_client.[ch]pp "$here/build.sh"; then
+  "$cxx" -std=c++20 -O2 -Wall -Wextra -o "$out/leat-echo-client" "$here/echo_client.cpp"
+fi
 probe=$'#include <boost/fiber/all.hpp>\nint main() { boost::this_fiber::yield(); }'
 boost_libs=(-lboost_fiber -lboost_context -pthread)
 if stale "$out/leat-peer-boost" "$here"/boost/*.[ch]pp "$here/build.sh"; then

@@ -58,6 +58,8 @@ var workloads = []workload{
 	{"mpmc", "ns", []int{1, 2}, false, true, benchMpmc},
 	{"ring", "ns", []int{1, 2}, false, true, benchRing},
 	{"spawn", "ns", []int{1, 2}, false, true, benchSpawn},
+	{"tcp_echo", "ns", []int{1, 2}, true, false, benchTcpEcho},
+	{"tcp_echo_pinned", "ns", []int{1}, true, false, benchTcpEchoPinned},
 	{"skynet", "ms", []int{1, 2}, false, true, benchSkynet},
 	{"sieve", "ms", []int{1, 2}, false, true, benchSieve},
 	{"select", "ns", []int{1, 2}, false, true, benchSelect},
