@@ -26,13 +26,13 @@ enum class placing { free, pinned };
 // The client in a process of its own; must be started before this one has threads.
 class client_process {
  public:
-  client_process(std::uint16_t port, int milliseconds, placing where) {
+  client_process(std::uint16_t port, int milliseconds, placing where, int idle = 0) {
     if (::pipe(pipe_) != 0) throw std::runtime_error("pipe");
     pid_ = ::fork();
     if (pid_ == 0) {
       ::close(pipe_[0]);
       if (where == placing::pinned) pin_to(1);
-      const echo_result r = run_echo_client(port, 64, milliseconds);
+      const echo_result r = run_echo_client(port, 64, milliseconds, idle);
       _exit(::write(pipe_[1], &r, sizeof r) == sizeof r ? 0 : 1);
     }
     ::close(pipe_[1]);
@@ -102,10 +102,12 @@ void serve_streams(std::string_view at, client_process& client, echo_result& res
   net::listener listener = net::listen(at);
   task_group servers;
   servers.go("server", [&] {
-    net::serve(listener, [](net::stream& peer) {
-      char data[4096];
-      while (const std::size_t n = peer.read_some(data)) peer.write({data, n});
-    });
+    net::serve(listener,
+               [](net::stream& peer) {
+                 char data[1024];
+                 while (const std::size_t n = peer.read_some(data)) peer.write({data, n});
+               },
+               {.limit = 20'000});
   });
   blocking([&] { result = client.result(); });
 }
@@ -145,10 +147,10 @@ echo_result measure_raw(bench::context& b, placing where) {
 }
 
 template <class Body>
-echo_result measure_leat(bench::context& b, placing where, Body body) {
+echo_result measure_leat(bench::context& b, placing where, Body body, int idle = 0) {
   std::uint16_t port = 0;
   ::close(listening_socket(port));  // the client tries until somebody listens there
-  client_process client(port, client_ms(b), where);
+  client_process client(port, client_ms(b), where, idle);
   if (where == placing::pinned) pin_to(0);
   runtime_options o;
   o.procs = static_cast<unsigned>(b.procs());
@@ -189,4 +191,20 @@ LEAT_BENCH(tcp_echo_pinned, "ns", "the same, server and client on a core each", 
   report(bench, "raw", raw);
   bench.report("p99", mine.p99_us, "us");
   return 1e9 / mine.requests_per_second;
+}
+
+LEAT_BENCH(tcp_echo_idle, "ns", "the same beside 10,000 connections that are silent", fresh_process,
+           no_warm_up, at_procs{2}, at_most_times(1.1, "alone")) {
+  const int idle = static_cast<int>(bench.scaled(10'000));
+  if (!allow_descriptors(static_cast<rlim_t>(idle) + 200))
+    bench.skip("needs " + std::to_string(idle + 200) + " descriptors (ulimit -n)");
+  const auto serve = [](std::uint16_t port, auto& client, auto& r) {
+    serve_streams(std::to_string(port), client, r);
+  };
+  const echo_result alone = measure_leat(bench, placing::free, serve);
+  const double before = resident_bytes();
+  const echo_result beside = measure_leat(bench, placing::free, serve, idle);
+  bench.report("alone", 1e9 / alone.requests_per_second);
+  bench.report("memory", (resident_bytes() - before) / idle, "bytes");
+  return 1e9 / beside.requests_per_second;
 }

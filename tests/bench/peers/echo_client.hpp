@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,7 +37,17 @@ inline void pin_to(int cpu) {
   (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
-inline echo_result run_echo_client(std::uint16_t port, int connections, int milliseconds) {
+// As many more descriptors as the system allows this process.
+inline bool allow_descriptors(rlim_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  if (limit.rlim_cur >= wanted) return true;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  return limit.rlim_cur == wanted && ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+// With `idle` further connections that are opened first and stay silent.
+inline echo_result run_echo_client(std::uint16_t port, int connections, int milliseconds, int idle = 0) {
   constexpr std::size_t size = 64;
   struct peer {
     int fd;
@@ -50,17 +61,23 @@ inline echo_result run_echo_client(std::uint16_t port, int connections, int mill
   std::vector<peer> peers;
   const int set = ::epoll_create1(0);
   char message[size] = {};
-  for (int i = 0; i < connections; ++i) {
+  const auto dial = [&] {
     const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
     int tries = 0;
     // The server may not listen yet.
     while (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-      if (++tries > 2000) return {};
+      if (++tries > 2000) return -1;
       ::usleep(1000);
     }
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    peers.push_back({fd});
+    return fd;
+  };
+  for (int i = 0; i < idle; ++i)
+    if (dial() < 0) return {};
+  for (int i = 0; i < connections; ++i) {
+    peers.push_back({dial()});
+    if (peers.back().fd < 0) return {};
   }
   for (std::size_t i = 0; i < peers.size(); ++i) {
     epoll_event e{};
