@@ -48,6 +48,7 @@ class asio_loop final : public callback_loop {
  private:
   template <class F>
   void run(F f) noexcept {
+    if (io.stopped()) io.restart();  // by a user's io().stop(): the runtime goes on with it
     try {
       f();
     } catch (const std::exception& e) {
