@@ -195,6 +195,34 @@ TEST_CASE("a G that was left behind in a blocking call never runs on after run h
   check_child("left_behind");
 }
 
+// One that ignores stops and goes in and out of the runtime all the time cannot be robbed of its P while it
+// is inside.
+LEAT_CHILD(busy_in_the_runtime) {
+  static std::atomic<bool> returned{false};
+  static std::atomic<int> came_back{0};
+  for (int i = 0; i < 10; ++i) {
+    returned = false;
+    leat::run({.procs = 2, .grace = 1ms}, [&] {
+      leat::go([] {
+        for (;;) {
+          const bool was_over = returned.load();
+          (void)leat::stats();
+          came_back += was_over;
+        }
+      });
+      (void)leat::sleep_for(1ms);
+    });
+    returned = true;
+    // Long enough for thousands of calls; a right program passes however long it is.
+    std::this_thread::sleep_for(5ms);
+  }
+  expect(came_back == 0, "a G went on after the runtime had ended");
+  std::puts("Done\nand ended");
+}
+TEST_CASE("a G that calls the runtime all the time does not do so after run has returned") {
+  check_child("busy_in_the_runtime");
+}
+
 // --- Hogs that do end ---------------------------------------------------------------------------------
 
 namespace {

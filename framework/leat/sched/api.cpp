@@ -41,8 +41,16 @@ G& make_g(const spawn_options& o) {
     throw fiber::out_of_stacks({fiber::stack_errc::bad_size, o.stack, fiber::max_stack_size, 0});
   entered in;
   scheduler& s = running_scheduler();
+  if (!in.m && !s.admit_foreign_g())
+    throw spawn_error("nothing can be spawned: main has returned, and the runtime is ending");
   G* const g = s.new_g(in.m);
-  if (!g) throw spawn_error("no memory for another G (" + std::to_string(s.live()) + " are alive)");
+  if (!g) {
+    if (!in.m) s.dismiss_foreign_g();
+    throw spawn_error("no memory for another G (" + std::to_string(s.live()) + " are alive)");
+  }
+  // Until start_g or free_g: the memory of the G stays, whatever the constructor of the closure does
+  // meanwhile.
+  if (!in.m) scheduler::plain_thread_enters();
   if (!o.name.empty()) g->set_name(o.name.data(), o.name.size());
   g->stack_size = static_cast<std::uint32_t>(o.stack);
   if (o.thread) {
@@ -57,9 +65,19 @@ G& make_g(const spawn_options& o) {
   return *g;
 }
 
-void start_g(G& g) noexcept {
-  entered in;
-  scheduler::current()->submit(in.m, &g);
+void start_g(G& g) {
+  {
+    entered in;
+    if (scheduler* const s = scheduler::current()) [[likely]] {
+      s->submit(in.m, &g);
+      if (!in.m) scheduler::plain_thread_leaves();
+      return;
+    }
+  }
+  // A plain thread that made its closure for longer than the runtime waits at its end.
+  g.drop(g);
+  free_g(g);
+  throw spawn_error("the runtime ended before the G could be started");
 }
 
 void free_g(G& g) noexcept {
@@ -67,7 +85,12 @@ void free_g(G& g) noexcept {
   const std::exception_ptr failure = std::move(g.failure);
   if (g.extras & g_has_stop_source) leave_stop_source(g);
   entered in;
-  if (scheduler* s = scheduler::current()) s->recycle(in.m, &g);
+  const bool never_submitted = !in.m && g.status.load(std::memory_order_relaxed) == g_status::idle;
+  if (scheduler* s = scheduler::current()) {
+    s->recycle(in.m, &g);
+    if (never_submitted) s->dismiss_foreign_g();
+  }
+  if (never_submitted) scheduler::plain_thread_leaves();  // see make_g
 }
 
 void report_escaped(G& g, std::exception_ptr e) noexcept {

@@ -22,12 +22,14 @@
 namespace leat::sched {
 
 std::atomic<scheduler*> scheduler::current_{nullptr};
+std::atomic<bool> scheduler::taken_{false};
 std::atomic<int> scheduler::plain_threads_{0};
 
 void scheduler::make_none_current() noexcept {
   // A plain thread counts itself and then reads current_; we clear that and then read the count.
   current_.store(nullptr, std::memory_order_seq_cst);
   while (plain_threads_.load(std::memory_order_seq_cst) != 0) ::usleep(20);
+  taken_.store(false, std::memory_order_release);
 }
 
 scheduler::scheduler(const runtime_options& options)
@@ -99,6 +101,7 @@ std::uint64_t scheduler::live() const noexcept {
 
 bool scheduler::run(G* main_g) {
   main_g_ = main_g;
+  (void)admit_foreign_g();
   submit(nullptr, main_g);
   sysmon watch(*this);
   watch.run();  // until done_
@@ -128,7 +131,11 @@ void scheduler::wait_for_others(std::int64_t until) {
 }
 
 void scheduler::end_from_main() {
-  stopping_.store(true, std::memory_order_seq_cst);
+  {
+    // With the lock: a plain thread's G is counted in live() by now, or refused.
+    lock_guard hold(lock_);
+    stopping_.store(true, std::memory_order_relaxed);
+  }
   main_g_->stop.store(stop_level::none, std::memory_order_relaxed);
   const std::int64_t grace = options_.grace.count();
   if (live() > 1) {
@@ -154,7 +161,7 @@ void scheduler::end_from_main() {
   sysmon_event_.signal();
 }
 
-// On the calling thread. True: every thread has ended, and nothing of the scheduler is in use.
+// On the calling thread. True: every thread has ended.
 bool scheduler::shut_down_threads() noexcept {
   const std::int64_t until = now_ns() + std::max<std::int64_t>(options_.grace.count(), 50'000'000);
   bool all = true;
@@ -172,22 +179,40 @@ bool scheduler::shut_down_threads() noexcept {
       if (now_ns() > until) break;
       ::usleep(50);
     }
-    if (m->exited.load(std::memory_order_acquire)) {
+    if (!take_last_p(*m)) {
       if (m->handle != pthread_t{}) (void)::pthread_join(m->handle, nullptr);
     } else {
-      // In user code for good, as it seems. Should it come back, it finds its P gone, and stops (rejoin).
-      if (m->gate.try_borrow()) {
-        if (P* p = m->p.exchange(nullptr, std::memory_order_relaxed)) {
-          p->m.store(nullptr, std::memory_order_relaxed);
-          without_p_.fetch_add(1, std::memory_order_relaxed);
-        }
-        m->gate.keep();
-      }
       ::pthread_detach(m->handle);
       all = false;
     }
   }
-  // A G that is not back in the pool has a task handle somewhere that outlives us.
+  return all;
+}
+
+// From an M that seems to be in user code for good. Should it come back, it finds its P gone, and stops
+// (rejoin): no G runs on beside a runtime that has ended. False: it has ended meanwhile.
+bool scheduler::take_last_p(M& m) noexcept {
+  while (!m.exited.load(std::memory_order_acquire)) {
+    // Without a P it cannot come by one any more: it stands in user code, in a blocking call, or stopped.
+    if (!m.p.load(std::memory_order_relaxed)) return true;
+    // One that goes in and out can be inside each time we ask. Then the request makes it give way at its next
+    // entry, and g0 ends the thread.
+    m.yield_asked.store(true, std::memory_order_relaxed);
+    if (m.gate.try_borrow()) {
+      if (P* p = m.p.exchange(nullptr, std::memory_order_relaxed)) {
+        p->m.store(nullptr, std::memory_order_relaxed);
+        without_p_.fetch_add(1, std::memory_order_relaxed);
+      }
+      m.gate.keep();
+      return true;
+    }
+    ::usleep(50);
+  }
+  return false;
+}
+
+bool scheduler::all_gs_free() const noexcept {
+  bool all = true;
   each_g([&](const G& g) { all &= g.status.load(std::memory_order_relaxed) == g_status::idle; });
   return all;
 }
@@ -251,6 +276,7 @@ void run_main(const runtime_options& options, void (*fn)(void*), void* arg) {
     remove_last_words(dump_current, s.get());
   }
   scheduler::make_none_current();
+  all_ended &= s->all_gs_free();  // now that no plain thread can add one
   const std::exception_ptr failure = s->main_failure();
   // Threads that are still in user code come back to a scheduler that exists, and stop there for good.
   if (!all_ended) (void)s.release();

@@ -117,12 +117,19 @@ void scheduler::submit(M* m, G* g) noexcept {
   g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) {
-    foreign_spawned_.fetch_add(1, std::memory_order_relaxed);
+    if (m) foreign_spawned_.fetch_add(1, std::memory_order_relaxed);
     return push_global(g);
   }
   bump(p->count.spawned);
   p->events.add(event_kind::created, g->id);
   push_local(*m, *p, g);
+}
+
+bool scheduler::admit_foreign_g() noexcept {
+  lock_guard hold(lock_);
+  if (stopping() || done_.load(std::memory_order_relaxed)) return false;
+  foreign_spawned_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // --- Where the next G comes from --------------------------------------------------------------------

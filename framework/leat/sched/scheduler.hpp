@@ -64,12 +64,14 @@ class scheduler {
 
   // The one that is running, or null. At most one at a time.
   static scheduler* current() noexcept { return current_.load(std::memory_order_seq_cst); }
-  // False: another one is running.
+  // False: another one is running, or has not ended yet.
   static bool make_current(scheduler& s) noexcept {
-    scheduler* none = nullptr;
-    return current_.compare_exchange_strong(none, &s, std::memory_order_seq_cst);  // see use_poller
+    if (taken_.exchange(true, std::memory_order_acquire)) return false;  // pairs with make_none_current
+    current_.store(&s, std::memory_order_seq_cst);  // see use_poller
+    return true;
   }
-  // Returns when no plain thread is inside a call that began before.
+  // Returns when no plain thread is inside a call that began before. No other can become current earlier, so
+  // that a call finds either the one it began with, or none.
   static void make_none_current() noexcept;
   static void plain_thread_enters() noexcept { plain_threads_.fetch_add(1, std::memory_order_seq_cst); }
   static void plain_thread_leaves() noexcept { plain_threads_.fetch_sub(1, std::memory_order_release); }
@@ -78,8 +80,10 @@ class scheduler {
   void end_from_main();
 
   // Runs `main_g` and everything it spawns; the calling thread becomes sysmon. Returns when main_g has
-  // ended and the rest has, or was given up. False: some Gs run on; the scheduler must be leaked.
+  // ended and the rest has, or was given up. False: some threads run on; the scheduler must be leaked.
   bool run(G* main_g);
+  // When none is current any more: no G is queued, or held by a task handle that outlives us.
+  bool all_gs_free() const noexcept;
   const std::exception_ptr& main_failure() const noexcept { return main_failure_; }
   // A signal handler asks sysmon to print all Gs.
   void ask_for_dump() noexcept {
@@ -118,6 +122,11 @@ class scheduler {
   // A G from the pools, status idle, to be filled in and given to submit. Null: no memory.
   G* new_g(M* m) noexcept;
   void submit(M* m, G* g) noexcept;
+  // A plain thread will submit a G: it is counted as alive from now on, so the end of main waits for it.
+  // False: main has returned.
+  bool admit_foreign_g() noexcept;
+  // It will not, after all.
+  void dismiss_foreign_g() noexcept { foreign_finished_.fetch_add(1, std::memory_order_release); }
   // Frees a dead G that nobody refers to.
   void recycle(M* m, G* g) noexcept;
 
@@ -239,6 +248,7 @@ class scheduler {
   void stop_all(stop_level level) noexcept;
   void wait_for_others(std::int64_t until);
   bool shut_down_threads() noexcept;
+  bool take_last_p(M& m) noexcept;
   template <class F>
   void each_g(F f) const noexcept {
     const std::size_t n = n_chunks_.load(std::memory_order_acquire);
@@ -254,6 +264,7 @@ class scheduler {
   }
 
   static std::atomic<scheduler*> current_;
+  static std::atomic<bool> taken_;
   static std::atomic<int> plain_threads_;
 
   const runtime_options options_;
@@ -295,9 +306,9 @@ class scheduler {
   std::atomic<std::int64_t> last_poll_{0};
   std::atomic<int> without_p_{0};  // Gs that run on although their P was retaken
   std::atomic<int> foreign_{0};
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false};  // main has returned; written under lock_
   std::atomic<bool> done_{false};
-  std::atomic<std::int64_t>& coarse_now_ = coarse_clock;
+  static constexpr std::atomic<std::int64_t>& coarse_now_ = coarse_clock;
   std::atomic<std::uint64_t> foreign_spawned_{0};
   std::atomic<std::uint64_t> foreign_finished_{0};
   std::atomic<std::uint64_t> wakes_{0};

@@ -17,7 +17,8 @@
 
 namespace leat {
 
-// Thrown by go and spawn when no runtime runs, or it has no room for another G.
+// Thrown by go and spawn when no runtime runs, or it has no room for another G; on a plain thread also when
+// main has returned, since the G could only be stopped.
 class spawn_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -38,7 +39,8 @@ namespace sched {
 
 // A G ready to be filled in; throws spawn_error or what the options deserve.
 G& make_g(const spawn_options& options);
-void start_g(G& g) noexcept;
+// Throws spawn_error, and has freed the G and what it holds, when the runtime has ended since make_g.
+void start_g(G& g);
 void free_g(G& g) noexcept;
 void report_escaped(G& g, std::exception_ptr e) noexcept;
 
@@ -211,10 +213,10 @@ requires std::invocable < std::decay_t<F>
     }
     b.run.reset();
   };
+  sched::start_g(g);
   task<result> t(g);
   if constexpr (!std::is_void_v<result>)
     t.result_ = [](sched::G& x) { return &sched::body_of<body>(x).result; };
-  sched::start_g(g);
   return t;
 }
 template <class F>

@@ -229,7 +229,10 @@ void scheduler::run_call(M& m) noexcept {
   if (!m.gate.enter() && m.gate.enter_slow() == retake_gate::entry::lost) p = nullptr;
   m.caller.store(nullptr, std::memory_order_relaxed);
   m.cur.store(g, std::memory_order_relaxed);
-  if (done_.load(std::memory_order_acquire)) wait_for_the_end();
+  if (done_.load(std::memory_order_acquire)) {
+    m.p.store(nullptr, std::memory_order_relaxed);  // nobody need take it from us (take_last_p)
+    wait_for_the_end();
+  }
   if (m.p.load(std::memory_order_relaxed)) {
     p->status.store(p_status::running, std::memory_order_relaxed);
     p->turn.store(p->turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
