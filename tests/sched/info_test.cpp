@@ -169,6 +169,28 @@ LEAT_CHILD(deadlock_when_keep_alive_ends_late) {
   });
 }
 
+LEAT_CHILD(deadlock_after_a_printf) {
+  // A plain thread that waits for input holds the lock of its stream.
+  int in[2];
+  if (::pipe(in) != 0) std::abort();
+  static FILE* const input = ::fdopen(in[0], "r");
+  static std::atomic<bool> reads{false};
+  std::thread([] {
+    reads = true;
+    (void)std::fgetc(input);
+  }).detach();
+  while (!reads) std::this_thread::yield();
+  std::printf("the last line before it");
+  deadlock(1);
+}
+
+TEST_CASE("what was printed before a deadlock is seen, whoever waits for input") {
+  const auto r = run_self("deadlock_after_a_printf", {.limit = 10s});
+  INFO(r.output);
+  CHECK(r.exited(deadlock_exit_status));
+  CHECK(r.said("the last line before it"));
+}
+
 TEST_CASE("when all Gs wait for one another the program says who waits for what, and exits") {
   for (const char* child : {"deadlock_at_one", "deadlock_at_four"}) {
     const auto r = run_self(child, {.limit = 10s});
