@@ -187,6 +187,33 @@ TEST_CASE("a try_lock with time gets the mutex when it is released in time") {
   });
 }
 
+TEST_CASE("the beginning and the end of time of any clock are deadlines") {
+  using wall = std::chrono::system_clock;
+  using years = std::chrono::duration<std::int64_t, std::ratio<31'556'952>>;
+  sweep_clean([] {
+    mutex m;
+    m.lock();
+    spawn([&] {
+      CHECK_FALSE(m.try_lock_until(time_point::min()));
+      CHECK_FALSE(m.try_lock_until(wall::time_point::min()));
+      CHECK_FALSE(m.try_lock_until(std::chrono::time_point<wall, years>::min()));
+    }).get();
+    int got = 0;
+    auto t = start_waiting([&] {
+      const std::unique_lock hold(m, wall::time_point::max());
+      got += hold.owns_lock();
+    });
+    auto u = start_waiting([&] {
+      const std::unique_lock hold(m, std::chrono::time_point<wall, years>::max());
+      got += hold.owns_lock();
+    });
+    m.unlock();
+    (void)t.join();
+    (void)u.join();
+    CHECK(got == 2);
+  });
+}
+
 TEST_CASE("a stop does not end lock, and ends try_lock_for") {
   sweep_clean([] {
     mutex m;

@@ -165,7 +165,8 @@ TEST_CASE("the one who acquired may destroy the semaphore at once") {
   sweep_clean([] {
     for (int n = 0; n < rounds / 20; ++n) {
       auto s = std::make_unique<semaphore>(0);
-      go([p = s.get()] { p->release(); });
+      // More than one: what nobody waits for is added before the one who waits can know of it.
+      go([p = s.get(), permits = 1 + static_cast<std::size_t>(n) % 4] { p->release(permits); });
       if (n % 3 == 0) yield();
       CHECK((n % 2 ? s->acquire() : s->acquire_for(1h)) == acquire_status::acquired);
       s.reset();

@@ -147,12 +147,8 @@ void broadcast_hub::close() noexcept {
 
 attempt broadcast_hub::try_case(entered& in, op_case& c) noexcept {
   if (c.kind == op::recv) return attempt::closed;
-  switch (send(in, *static_cast<node_ref*>(c.slot), *static_cast<evicted_nodes*>(c.evicted), at_once)) {
-    case send_status::closed: return attempt::closed;
-    case send_status::full: return attempt::pending;
-    case send_status::dropped: return attempt::dropped;
-    default: return attempt::done;
-  }
+  return attempt_of(
+      send(in, *static_cast<node_ref*>(c.slot), *static_cast<evicted_nodes*>(c.evicted), at_once));
 }
 
 attempt broadcast_hub::enroll(entered& in, op_case& c, party& me) noexcept {
@@ -358,11 +354,7 @@ void broadcast_reader::close() noexcept {
 
 attempt broadcast_reader::try_case(entered& in, op_case& c) noexcept {
   if (c.kind == op::send) return attempt::closed;
-  switch (recv(in, *static_cast<std::optional<node_ref>*>(c.slot), at_once)) {
-    case recv_status::received: return attempt::done;
-    case recv_status::closed: return attempt::closed;
-    default: return attempt::pending;
-  }
+  return attempt_of(recv(in, *static_cast<std::optional<node_ref>*>(c.slot), at_once));
 }
 
 attempt broadcast_reader::enroll(entered& in, op_case& c, party& me) noexcept {

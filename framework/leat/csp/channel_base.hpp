@@ -98,6 +98,23 @@ enum class attempt : std::uint8_t {
   again,    // enroll: the select claimed itself in vain and must start over
 };
 
+// What a try_ call says, as select puts it.
+constexpr attempt attempt_of(recv_status s) noexcept {
+  switch (s) {
+    case recv_status::received: return attempt::done;
+    case recv_status::closed: return attempt::closed;
+    default: return attempt::pending;
+  }
+}
+constexpr attempt attempt_of(send_status s) noexcept {
+  switch (s) {
+    case send_status::sent: return attempt::done;
+    case send_status::dropped: return attempt::dropped;
+    case send_status::closed: return attempt::closed;
+    default: return attempt::pending;
+  }
+}
+
 class channel_base {
  public:
   channel_base(flavour kind, std::size_t capacity, const channel_options& o)

@@ -142,19 +142,9 @@ class many_channel final : public channel_base {
   // --- select --------------------------------------------------------------------------------------
 
   attempt try_case(entered& in, op_case& c) noexcept override {
-    if (c.kind == op::recv) {
-      switch (recv(in, *static_cast<std::optional<Cell>*>(c.slot), at_once)) {
-        case recv_status::received: return attempt::done;
-        case recv_status::closed: return attempt::closed;
-        default: return attempt::pending;
-      }
-    }
-    switch (send(in, *static_cast<Cell*>(c.slot), *static_cast<std::optional<Cell>*>(c.evicted), at_once)) {
-      case send_status::closed: return attempt::closed;
-      case send_status::full: return attempt::pending;
-      case send_status::dropped: return attempt::dropped;
-      default: return attempt::done;
-    }
+    if (c.kind == op::recv) return attempt_of(recv(in, *static_cast<std::optional<Cell>*>(c.slot), at_once));
+    return attempt_of(
+        send(in, *static_cast<Cell*>(c.slot), *static_cast<std::optional<Cell>*>(c.evicted), at_once));
   }
 
   attempt enroll(entered& in, op_case& c, party& me) noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {

@@ -113,7 +113,7 @@ class LEAT_CAPABILITY("mutex") mutex {
   // Of any other clock.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& until) LEAT_TRY_ACQUIRE(true) {
-    return try_lock_until(deadline(until - Clock::now()));
+    return try_lock_until(csp::deadline_at(until));
   }
 
   // Whoever holds it. Debug builds abort when the caller does not. Never throws or parks, and does not enter

@@ -158,6 +158,13 @@ inline std::int64_t until_ns(deadline d) noexcept {
                   std::numeric_limits<std::int64_t>::min() + 1);  // the least means "never waits"
 }
 
+// A moment of any clock, as far from now as it is by that one.
+template <class Clock, class Duration>
+deadline deadline_at(const std::chrono::time_point<Clock, Duration>& t) noexcept {
+  const auto since_epoch = [](auto d) { return from_ns(saturate_ns(d).count()); };
+  return saturating_sub(since_epoch(t.time_since_epoch()), since_epoch(Clock::now().time_since_epoch()));
+}
+
 struct wait_result {
   std::int32_t outcome;  // 0: claimed; else outcome_timeout or outcome_stopped
   std::uint8_t verdict;  // the claimer's, if claimed

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/semaphore.hpp>
 
-#include <new>
 #include <stdexcept>
 
 #include <leat/sched/scheduler.hpp>
@@ -45,37 +44,37 @@ acquire_status semaphore::acquire_slow(deadline until) LEAT_NO_THREAD_SAFETY_ANA
     }
   }
   if (outcome >= 0) return acquire_status::acquired;
-  if (outcome == csp::outcome_refused) throw std::bad_alloc();
   if (g) sched::throw_if_insisted(*g);
   return outcome == csp::outcome_stopped ? acquire_status::stopped : acquire_status::timeout;
 }
 
 void semaphore::release(std::size_t n) noexcept {
+  const auto with = [](std::uint32_t s, std::size_t more) noexcept {
+    LEAT_CHECK(more <= max() - s / one, "a semaphore got more permits than it can hold", "permits", s / one,
+               "released", more);
+    return s + static_cast<std::uint32_t>(more) * one;
+  };
+  std::uint32_t s = state_.load(std::memory_order_relaxed);
+  while (!(s & waiting)) {
+    // Release pairs with the acquire in try_acquire and acquire_slow.
+    if (state_.compare_exchange_weak(s, with(s, n), std::memory_order_release, std::memory_order_relaxed))
+      return;
+  }
   csp::waiter_list woken;
-  while (n != 0) {
-    std::uint32_t s = state_.load(std::memory_order_relaxed);
-    while (!(s & waiting)) {
-      LEAT_CHECK(n <= max() - s / one, "a semaphore got more permits than it can hold", "permits", s / one,
-                 "released", n);
-      // Release pairs with the acquire in try_acquire and acquire_slow.
-      if (state_.compare_exchange_weak(s, s + static_cast<std::uint32_t>(n) * one, std::memory_order_release,
-                                       std::memory_order_relaxed)) {
-        n = 0;
-        break;
-      }
-    }
-    if (n == 0) break;
+  {
     lock_guard hold(lock_);
     bool wake_it = false;
-    while (n != 0) {
+    for (; n != 0; --n) {
       csp::waiter* const w = csp::claim_first(queue_, wake_it);
       if (!w) break;
-      --n;
       if (wake_it) woken.push_back(w);
     }
-    // While waiting is set, the state changes under the lock only; there are no permits to lose.
-    if (queue_.empty() && (state_.load(std::memory_order_relaxed) & waiting))
-      state_.store(0, std::memory_order_relaxed);
+    if (queue_.empty()) {
+      s = state_.load(std::memory_order_relaxed);
+      while (!state_.compare_exchange_weak(s, with(s & ~waiting, n), std::memory_order_release,
+                                           std::memory_order_relaxed)) {
+      }
+    }
   }
   if (woken.empty()) return;
   const entered in;

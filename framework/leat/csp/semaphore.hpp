@@ -9,14 +9,14 @@
 //    1 permits - 1 by CAS, or                     a not waiting: permits + n by CAS, the last touch; or
 //    2 takes lock_; the same, or sets waiting     b takes lock_; gives a permit to each of the first n that
 //      in the CAS that sees no permit               can be claimed; if the queue is empty then, clears
-//    3 parks in the queue, which drops lock_        waiting; drops lock_
-//                                                 c what is left of n: from a
-//                                                 d wakes them
+//    3 parks in the queue, which drops lock_        waiting and adds what is left of n; drops lock_
+//                                                 c wakes them
 //
 // Forbidden: a waiter sleeps beside a permit: 2 sets waiting at zero permits, so every later release comes to
 // b, after the waiter has dropped the lock and can be found. Only an empty queue lets permits pile up again.
-// Forbidden: release touches a semaphore that the one it released has destroyed: a is its last touch of the
-// state, and those of b are woken at the end.
+// Forbidden: release touches a semaphore that the one it released has destroyed: a is its last touch, or the
+// unlock in b is. Those who need no waking (party.hpp) take the lock before they go on, the others are woken
+// after it.
 // A permit that was given is had, even if a stop or the deadline came at the same time.
 // Stress: tests/csp/semaphore_test.cpp.
 #pragma once

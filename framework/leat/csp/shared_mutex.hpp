@@ -64,12 +64,12 @@ class LEAT_CAPABILITY("shared_mutex") shared_mutex {
   // Of any other clock.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& until) LEAT_TRY_ACQUIRE(true) {
-    return try_lock_until(deadline(until - Clock::now()));
+    return try_lock_until(csp::deadline_at(until));
   }
   template <class Clock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& until)
       LEAT_THREAD_ANNOTATION(try_acquire_shared_capability(true)) {
-    return try_lock_shared_until(deadline(until - Clock::now()));
+    return try_lock_shared_until(csp::deadline_at(until));
   }
 
  private:

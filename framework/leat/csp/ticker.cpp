@@ -105,11 +105,7 @@ void ticker_channel::close() noexcept {
 
 attempt ticker_channel::try_case(entered& in, op_case& c) noexcept {
   if (c.kind == op::send) return attempt::closed;
-  switch (recv(in, *static_cast<std::optional<tick>*>(c.slot), at_once)) {
-    case recv_status::received: return attempt::done;
-    case recv_status::closed: return attempt::closed;
-    default: return attempt::pending;
-  }
+  return attempt_of(recv(in, *static_cast<std::optional<tick>*>(c.slot), at_once));
 }
 
 attempt ticker_channel::enroll(entered& in, op_case& c, party& me) noexcept {
