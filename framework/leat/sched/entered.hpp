@@ -15,8 +15,8 @@ void plain_thread_leaves() noexcept;
 // scheduler::ready. Any thread; `m` is the caller's M inside the runtime, or null.
 void make_ready(M* m, G* g) noexcept;
 
-// Steady time as somebody in the runtime last read it: sysmon while anything runs, an M that wakes. Costs a
-// load, is late by up to sysmon's tick.
+// Steady time as somebody last read it: sysmon while anything runs, an M that wakes, a plain thread when
+// there is nobody else. Costs a load, is late by up to sysmon's tick.
 inline std::atomic<std::int64_t> coarse_clock{0};
 
 // The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in

@@ -42,6 +42,7 @@
 #include <string>
 #include <vector>
 
+#include <leat/base/clock.hpp>
 #include <leat/base/mutex.hpp>
 #include <leat/fiber/census.hpp>
 #include <leat/fiber/stack_pool.hpp>
@@ -73,7 +74,14 @@ class scheduler {
   // Returns when no plain thread is inside a call that began before. No other can become current earlier, so
   // that a call finds either the one it began with, or none.
   static void make_none_current() noexcept;
-  static void plain_thread_enters() noexcept { plain_threads_.fetch_add(1, std::memory_order_seq_cst); }
+  static void plain_thread_enters() noexcept {
+    plain_threads_.fetch_add(1, std::memory_order_seq_cst);
+    // While nobody else keeps the time: what it wakes has been blocked until now, not until sysmon fell
+    // asleep.
+    const scheduler* const s = current();
+    if (!s || s->sysmon_deep_.load(std::memory_order_relaxed))
+      coarse_now_.store(now_ns(), std::memory_order_relaxed);
+  }
   static void plain_thread_leaves() noexcept { plain_threads_.fetch_sub(1, std::memory_order_release); }
 
   // On the main G, when the user's main has returned: stops the others and ends the runtime.
