@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/condition_variable.hpp>
 
-#include <new>
 #include <system_error>
 
 #include <leat/sched/scheduler.hpp>
@@ -39,7 +38,6 @@ condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>&
   }
   lock.lock();
   if (outcome >= 0) return ended::notified;
-  if (outcome == csp::outcome_refused) throw std::bad_alloc();
   if (g) sched::throw_if_insisted(*g);
   return outcome == csp::outcome_timeout ? ended::timeout : ended::stopped;
 }

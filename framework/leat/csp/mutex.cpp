@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/mutex.hpp>
 
-#include <new>
-
 #include <leat/base/cpu.hpp>
 #include <leat/sched/scheduler.hpp>
 
@@ -138,7 +136,6 @@ bool mutex::try_lock_slow(deadline until) {
     if (detail::lock_order_checked) note_mine();
     return true;
   }
-  if (r == csp::outcome_refused) throw std::bad_alloc();
   if (g) sched::throw_if_insisted(*g);
   return false;
 }

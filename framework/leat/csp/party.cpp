@@ -35,7 +35,7 @@ std::int32_t party::wait_as_thread(std::int64_t until) noexcept {
 }
 
 std::int32_t party::give_up() noexcept {
-  if (claim_contested(outcome_refused) != claimed::lost) return outcome_refused;
+  if (claim_contested(outcome_given_up) != claimed::lost) return outcome_given_up;
   while (!g_ && !event_.wait()) {  // an open party is woken by its claimer, who may still be at it
   }
   return state();
@@ -52,15 +52,12 @@ std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops
   };
   G& g = *g_;
   scheduler& s = in.m->sched;
-  bool timed = until != forever;
+  const bool timed = until != forever;
   if (timed) {
     constexpr auto claim = [](void* arg) noexcept {
       return static_cast<party*>(arg)->claim_contested(outcome_timeout) == claimed::wake_it;
     };
-    if (!s.arm_claim(*in.m, g, until, claim, this)) {
-      timed = false;
-      (void)claim_contested(outcome_refused);
-    }
+    s.arm_claim(*in.m, g, until, claim, this);
   }
   if (on_stop == stops::end_it && !begin_wait(g, w)) (void)claim_contested(outcome_stopped);
   if (!is_claimed()) {

@@ -53,7 +53,7 @@ using sched::M;
 using sched::wait_reason;
 
 // How a wait ended. Not negative: the index of the waiter that was claimed.
-enum outcome : std::int32_t { outcome_timeout = -1, outcome_stopped = -2, outcome_refused = -3 };
+enum outcome : std::int32_t { outcome_timeout = -1, outcome_stopped = -2, outcome_given_up = -3 };
 
 class party;
 
@@ -124,7 +124,7 @@ class party {
   // Steps 3 to 5 but for the unlinking. Returns the index of the waiter that was claimed, or an outcome.
   // The caller is inside the runtime, which `in` knows; it may come back on another M.
   std::int32_t wait(entered& in, wait_reason why, std::int64_t until, stops = stops::end_it) noexcept;
-  // Instead of a wait, when the enrolling side has changed its mind: outcome_refused, or what it has been
+  // Instead of a wait, when the enrolling side has changed its mind: outcome_given_up, or what it has been
   // claimed for meanwhile by somebody else. Then it must still unlink itself, as after a wait.
   std::int32_t give_up() noexcept;
 

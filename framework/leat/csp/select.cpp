@@ -139,7 +139,7 @@ class selection {
       }
     }
     const std::int32_t outcome = waits            ? me.wait(in, wait_reason::select, until)
-                                 : claimed_itself ? outcome_refused
+                                 : claimed_itself ? outcome_given_up
                                                   : me.give_up();
     for (std::size_t k = 0; k < enrolled; ++k) {
       case_base& c = *cases_[at(k)];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/shared_mutex.hpp>
 
-#include <new>
-
 #include <leat/csp/mutex.hpp>
 #include <leat/sched/scheduler.hpp>
 
@@ -114,7 +112,6 @@ bool shared_mutex::try_until(as role, deadline until) {
   const std::int32_t outcome = enter_or_wait(role, at, stops::end_it);
   if (outcome >= 0) return true;
   if (role == as::writer) let_readers_join();
-  if (outcome == csp::outcome_refused) throw std::bad_alloc();
   if (const sched::M* const m = sched::current_m())
     if (const sched::G* const g = m->cur.load(std::memory_order_relaxed)) sched::throw_if_insisted(*g);
   return false;

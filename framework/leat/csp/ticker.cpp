@@ -65,8 +65,6 @@ recv_status ticker_channel::recv(entered& in, std::optional<tick>& out,
     const std::int64_t wake_up = std::min(until, to_ns(schedule_.due()));
     const wait_result r = wait_and_unlock(in, lock_, receivers_, nullptr, wait_reason::receive, wake_up);
     if (r.outcome == outcome_stopped) return recv_status::stopped;
-    // No memory for the timer: as if the time had come.
-    if (r.outcome == outcome_refused) over = true;
     if (r.outcome == outcome_timeout) over = until <= wake_up;
   }
 }

@@ -2,7 +2,6 @@
 #include <leat/csp/wait_group.hpp>
 
 #include <limits>
-#include <new>
 #include <stdexcept>
 
 #include <leat/sched/scheduler.hpp>
@@ -66,7 +65,6 @@ wait_status wait_group::wait_slow(deadline until, csp::stops on_stop) LEAT_NO_TH
     }
   }
   if (outcome >= 0) return wait_status::done;
-  if (outcome == csp::outcome_refused) throw std::bad_alloc();
   if (g && on_stop == csp::stops::end_it) sched::throw_if_insisted(*g);
   return outcome == csp::outcome_stopped ? wait_status::stopped : wait_status::timeout;
 }

@@ -120,7 +120,6 @@ ready_status watch::wait(direction d, deadline until, int fd,
   switch (r.outcome) {
     case csp::outcome_timeout: return ready_status::timeout;
     case csp::outcome_stopped: throw_if_insisted_on_this_g(); return ready_status::stopped;
-    case csp::outcome_refused: throw std::bad_alloc();  // no memory for the timer
     default: return r.verdict == verdict_closed ? ready_status::closed : ready_status::ready;
   }
 }

@@ -217,12 +217,8 @@ void scheduler::arm_timer(M& m, G& g) noexcept {
     lock_guard hold(heap.lock());
     // A stop that looked for the timer under this lock before it was there withdrew nothing.
     if (g.stop.load(std::memory_order_relaxed) == stop_level::none) {
-      try {
-        heap.add_locked(g.nap);
-        armed = true;
-      } catch (const std::bad_alloc&) {
-        g.nap.refused = true;
-      }
+      heap.add_locked(g.nap);
+      armed = true;
     }
   }
   // Armed, the G may be running elsewhere by now.
@@ -233,20 +229,17 @@ void scheduler::arm_timer(M& m, G& g) noexcept {
   }
 }
 
-bool scheduler::arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept {
+void scheduler::arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept {
   g.nap.when = when;
   g.nap.g = &g;
   g.nap.home = &m.p.load(std::memory_order_relaxed)->timers;
   g.nap.claim = claim;
   g.nap.claim_arg = arg;
-  try {
+  {
     lock_guard hold(g.nap.home->lock());
     g.nap.home->add_locked(g.nap);
-  } catch (const std::bad_alloc&) {
-    return false;
   }
   note_timer(when);
-  return true;
 }
 
 void scheduler::disarm(G& g) noexcept {
@@ -267,12 +260,10 @@ bool scheduler::sleep_until(std::int64_t when) {
   g.nap.when = when;
   g.nap.g = &g;
   g.nap.home = &m->p.load(std::memory_order_relaxed)->timers;
-  g.nap.refused = false;
   g.nap.claim = nullptr;
   if (begin_wait(g, w)) m = park(m, wait_reason::sleep, arm_nap, &g);
   end_wait(g);
   leave(m);
-  if (g.nap.refused) throw std::bad_alloc();
   throw_if_insisted(g);
   return g.stop.load(std::memory_order_relaxed) == stop_level::none;
 }

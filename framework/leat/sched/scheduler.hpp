@@ -120,9 +120,9 @@ class scheduler {
   // Until the deadline or a stop. False: stopped.
   bool sleep_until(std::int64_t when);
   void arm_timer(M& m, G& g) noexcept;
-  // For a wait that others may end too: when it is due, claim(arg) decides whether g is readied. False: no
-  // memory. After disarm has returned, the claim is not called any more.
-  bool arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept;
+  // For a wait that others may end too: when it is due, claim(arg) decides whether g is readied. After disarm
+  // has returned, the claim is not called any more.
+  void arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept;
   void disarm(G& g) noexcept;
   // Runs fn on g0's stack, without a P if others need it (scenario 10).
   M* call_blocking(M* m, void (*fn)(void*), void* arg) noexcept;

@@ -2,6 +2,7 @@
 #include <leat/sched/timers.hpp>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include <leat/base/check.hpp>
@@ -65,10 +66,22 @@ void timer_heap::drop_stale() noexcept {
   }
 }
 
-void timer_heap::add_locked(timer& t) {
+timer* timer_heap::earliest_without_room() const noexcept {
+  timer* least = nullptr;
+  for (timer& t : no_room_)
+    if (!least || t.when < least->when) least = &t;
+  return least;
+}
+
+void timer_heap::add_locked(timer& t) noexcept {
   LEAT_DCHECK(t.armed.load(std::memory_order_relaxed) == 0, "a timer was added twice");
-  heap_.push_back({t.when, &t, ++numbers_});
-  t.armed.store(numbers_, std::memory_order_relaxed);
+  t.armed.store(++numbers_, std::memory_order_relaxed);
+  try {
+    heap_.push_back({t.when, &t, numbers_});
+  } catch (const std::bad_alloc&) {
+    no_room_.push_back(&t);
+    return publish();
+  }
   sift_up(heap_.size() - 1);
   if (heap_[0].t == &t) publish();
 }
@@ -76,6 +89,11 @@ void timer_heap::add_locked(timer& t) {
 bool timer_heap::remove_locked(timer& t) noexcept {
   if (t.armed.load(std::memory_order_relaxed) == 0) return false;
   t.armed.store(0, std::memory_order_relaxed);
+  if (t.node.linked()) [[unlikely]] {
+    no_room_.remove(&t);
+    publish();
+    return true;
+  }
   ++stale_;
   const std::int64_t was = heap_[0].when;
   drop_stale();
@@ -88,13 +106,22 @@ std::size_t timer_heap::take_due(std::int64_t now, G** out, std::size_t most) no
   lock_guard hold(lock_);
   std::size_t n = 0;
   bool any = false;
-  while (n < most && !heap_.empty() && heap_[0].when <= now) {
-    timer& t = *heap_[0].t;
-    t.armed.store(0, std::memory_order_relaxed);
+  while (n < most) {
+    timer* t = no_room_.empty() ? nullptr : earliest_without_room();
+    const std::int64_t in_heap = heap_.empty() ? no_timer : heap_[0].when;
+    if (t && t->when < in_heap) {
+      if (t->when > now) break;
+      no_room_.remove(t);
+      t->armed.store(0, std::memory_order_relaxed);
+    } else {
+      if (heap_.empty() || in_heap > now) break;
+      t = heap_[0].t;
+      t->armed.store(0, std::memory_order_relaxed);
+      pop_top();
+      drop_stale();
+    }
     any = true;
-    if (!t.claim || t.claim(t.claim_arg)) out[n++] = t.g;
-    pop_top();
-    drop_stale();
+    if (!t->claim || t->claim(t->claim_arg)) out[n++] = t->g;
   }
   if (any) publish();
   return n;

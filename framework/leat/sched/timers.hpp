@@ -13,15 +13,20 @@
 // A timed wait (csp/party.hpp) can end in other ways than by its timer. It claims under the lock, and the
 // waiter takes its timer out under the same lock before it goes on, so a late timer finds nothing to touch.
 //
+// A wait with a deadline never fails for want of memory: a timer for which the heap cannot grow stands in a
+// plain list beside it, linked through itself, which is searched.
+//
 // A sleeper must not be readied while it still stands on its stack: its timer is added on the far side of
 // the switch (scheduler::arm_timer).
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include <leat/base/list.hpp>
 #include <leat/base/mutex.hpp>
 
 namespace leat::sched {
@@ -37,11 +42,11 @@ struct timer {
   // The number of the live entry, 0: none. Written under the lock of the heap that it is in; read under that
   // of any heap in which an entry out of date is left.
   std::atomic<std::uint64_t> armed{0};
-  bool refused = false;  // no memory for it; written on the far side, read by the woken G
   // For a wait that others may end as well: called under the heap's lock when the timer is due; only if it
   // says true is the G readied. Null: always. It may take no lock and run no user code.
   bool (*claim)(void* arg) noexcept = nullptr;
   void* claim_arg = nullptr;
+  list_node node;  // while it is in the list of those that found no room; under the heap's lock
 };
 
 class timer_heap {
@@ -54,8 +59,7 @@ class timer_heap {
   std::int64_t next() const noexcept { return next_.load(std::memory_order_seq_cst); }
 
   ranked_spinlock& lock() noexcept LEAT_RETURN_CAPABILITY(lock_) { return lock_; }
-  // May throw bad_alloc, with nothing changed.
-  void add_locked(timer& t) LEAT_REQUIRES(lock_);
+  void add_locked(timer& t) noexcept LEAT_REQUIRES(lock_);
   // False: it has fired already.
   bool remove_locked(timer& t) noexcept LEAT_REQUIRES(lock_);
 
@@ -64,7 +68,7 @@ class timer_heap {
 
   std::size_t size() noexcept {
     lock_guard hold(lock_);
-    return heap_.size() - stale_;
+    return heap_.size() - stale_ + no_room_.size();
   }
 
  private:
@@ -83,14 +87,20 @@ class timer_heap {
   void sift_down(std::size_t i) noexcept LEAT_REQUIRES(lock_);
   void pop_top() noexcept LEAT_REQUIRES(lock_);
   void drop_stale() noexcept LEAT_REQUIRES(lock_);
+  // Of those in the list, or null.
+  timer* earliest_without_room() const noexcept LEAT_REQUIRES(lock_);
   void publish() noexcept LEAT_REQUIRES(lock_) {
+    std::int64_t least = heap_.empty() ? no_timer : heap_[0].when;
+    if (!no_room_.empty()) [[unlikely]]
+      least = std::min(least, earliest_without_room()->when);
     // seq_cst: an M that goes to sleep reads it after a full barrier (idle protocol, scheduler.hpp).
-    next_.store(heap_.empty() ? no_timer : heap_[0].when, std::memory_order_seq_cst);
+    next_.store(least, std::memory_order_seq_cst);
   }
 
   ranked_spinlock lock_{lock_rank::timers, "timers"};
   std::vector<entry> heap_ LEAT_GUARDED_BY(lock_);  // 4-ary, earliest first
-  std::size_t stale_ LEAT_GUARDED_BY(lock_) = 0;    // entries of cancelled timers
+  list<timer, &timer::node> no_room_ LEAT_GUARDED_BY(lock_);
+  std::size_t stale_ LEAT_GUARDED_BY(lock_) = 0;  // entries of cancelled timers
   // Unique over all heaps: an entry left behind in one must not pass for one of a later wait in another.
   std::uint64_t numbers_ LEAT_GUARDED_BY(lock_) = first_number();
   static std::uint64_t first_number() noexcept;
