@@ -144,3 +144,23 @@ TEST_CASE("plain threads spawn, join and get") {
     blocking([&] { outside.join(); });
   });
 }
+
+TEST_CASE("a task may be let go of when its runtime has ended, in a later one too, and leaves nothing") {
+  std::vector<task<int>> kept;
+  for (int i = 0; i < 5; ++i) {
+    leat::run(with_procs(2), [&] {
+      // Those of the run before.
+      if (i % 2 == 1) kept.clear();
+      for (int k = 0; k < 3; ++k) kept.push_back(spawn([k] { return k; }));
+      if (i % 2 == 0) {
+        for (auto& t : kept) (void)t.join();
+      } else {
+        std::thread([&] { kept.pop_back(); }).join();
+      }
+    });
+  }
+  CHECK(kept.size() == 5);
+  for (auto& t : kept) t.request_stop();
+  CHECK(kept.back().get() == 2);
+  kept.clear();
+}

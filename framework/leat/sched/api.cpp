@@ -86,9 +86,11 @@ void free_g(G& g) noexcept {
   if (g.extras & g_has_stop_source) leave_stop_source(g);
   entered in;
   const bool never_submitted = !in.m && g.status.load(std::memory_order_relaxed) == g_status::idle;
-  if (scheduler* s = scheduler::current()) {
-    s->recycle(in.m, &g);
-    if (never_submitted) s->dismiss_foreign_g();
+  if (g.home == scheduler::current()) {
+    g.home->recycle(in.m, &g);
+    if (never_submitted) g.home->dismiss_foreign_g();
+  } else {
+    scheduler::recycle_late(g);
   }
   if (never_submitted) scheduler::plain_thread_leaves();  // see make_g
 }
@@ -110,7 +112,7 @@ bool is_done(const G& g) noexcept { return g.join.load(std::memory_order_acquire
 
 void ask_to_stop(G& g) noexcept {
   entered in;
-  if (scheduler* s = scheduler::current()) s->stop(in.m, &g, stop_level::asked);
+  if (g.home == scheduler::current()) g.home->stop(in.m, &g, stop_level::asked);
 }
 
 namespace {

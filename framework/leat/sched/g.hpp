@@ -16,6 +16,7 @@
 namespace leat::sched {
 
 struct M;
+class scheduler;
 class stop_state;
 
 // Who owns the G, and what holds it, in each status:
@@ -108,6 +109,8 @@ struct alignas(64) G {
   alignas(64) std::byte closure[closure_size];
 
   alignas(64) fiber::context ctx;
+
+  scheduler* home = nullptr;  // whose memory this is, for good
 
   // The name of the channel it waits at, or null. Belongs to the channel: to be read only when nobody can
   // run. With wait_reason::io the name of the operation, a literal.

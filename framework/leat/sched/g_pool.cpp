@@ -2,6 +2,7 @@
 //
 // Where Gs come from, how they start, and how they end.
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #include <leat/base/check.hpp>
@@ -40,7 +41,7 @@ void scheduler::refill_gs(g_stack& into) noexcept {
   }
   chunk = static_cast<G*>(::operator new (chunk_gs * sizeof(G), std::align_val_t{alignof(G)}, std::nothrow));
   if (!chunk) return;
-  for (std::size_t i = 0; i < chunk_gs; ++i) new (&chunk[i]) G;
+  for (std::size_t i = 0; i < chunk_gs; ++i) (new (&chunk[i]) G)->home = this;
   std::size_t at = 0;
   {
     lock_guard hold(pool_lock_);
@@ -114,6 +115,27 @@ void scheduler::recycle(M* m, G* g) noexcept {
     lock_guard hold(pool_lock_);
     for (std::size_t i = 0; i < most_free_gs / 2; ++i) pool_.push(p->free_gs.pop());
   }
+}
+
+namespace {
+
+// Guards left_behind_ of all schedulers, and that one thread finds the last G free.
+std::mutex left_behind_lock;
+
+}  // namespace
+
+void scheduler::leave_behind(std::unique_ptr<scheduler> s) noexcept {
+  const std::lock_guard hold(left_behind_lock);
+  if (s->all_gs_free()) return;
+  s->left_behind_ = true;
+  (void)s.release();
+}
+
+void scheduler::recycle_late(G& g) noexcept {
+  std::unique_ptr<scheduler> ended;
+  const std::lock_guard hold(left_behind_lock);
+  g.home->recycle(nullptr, &g);
+  if (g.home->left_behind_ && g.home->all_gs_free()) ended.reset(g.home);
 }
 
 // --- The end of a G ---------------------------------------------------------------------------------

@@ -276,10 +276,13 @@ void run_main(const runtime_options& options, void (*fn)(void*), void* arg) {
     remove_last_words(dump_current, s.get());
   }
   scheduler::make_none_current();
-  all_ended &= s->all_gs_free();  // now that no plain thread can add one
   const std::exception_ptr failure = s->main_failure();
   // Threads that are still in user code come back to a scheduler that exists, and stop there for good.
-  if (!all_ended) (void)s.release();
+  if (all_ended) {
+    scheduler::leave_behind(std::move(s));
+  } else {
+    (void)s.release();
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

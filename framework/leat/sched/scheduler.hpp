@@ -90,8 +90,9 @@ class scheduler {
   // Runs `main_g` and everything it spawns; the calling thread becomes sysmon. Returns when main_g has
   // ended and the rest has, or was given up. False: some threads run on; the scheduler must be leaked.
   bool run(G* main_g);
-  // When none is current any more: no G is queued, or held by a task handle that outlives us.
-  bool all_gs_free() const noexcept;
+  // When it is not current any more and all its threads have ended: frees it, at once or with the last G that
+  // a task handle holds.
+  static void leave_behind(std::unique_ptr<scheduler> s) noexcept;
   const std::exception_ptr& main_failure() const noexcept { return main_failure_; }
   // A signal handler asks sysmon to print all Gs.
   void ask_for_dump() noexcept {
@@ -137,6 +138,8 @@ class scheduler {
   void dismiss_foreign_g() noexcept { foreign_finished_.fetch_add(1, std::memory_order_release); }
   // Frees a dead G that nobody refers to.
   void recycle(M* m, G* g) noexcept;
+  // The same for a G whose runtime is no longer the current one.
+  static void recycle_late(G& g) noexcept;
 
   // --- Stopping ------------------------------------------------------------------------------------
   void stop(M* m, G* g, stop_level level) noexcept;
@@ -257,6 +260,7 @@ class scheduler {
   void wait_for_others(std::int64_t until);
   bool shut_down_threads() noexcept;
   bool take_last_p(M& m) noexcept;
+  bool all_gs_free() const noexcept;
   template <class F>
   void each_g(F f) const noexcept {
     const std::size_t n = n_chunks_.load(std::memory_order_acquire);
@@ -321,6 +325,7 @@ class scheduler {
   std::atomic<std::uint64_t> foreign_finished_{0};
   std::atomic<std::uint64_t> wakes_{0};
   std::atomic<std::int64_t> thread_limit_hit_{0};  // when max_threads first refused a thread; 0: never
+  bool left_behind_ = false;                       // g_pool.cpp
   G* main_g_ = nullptr;
   std::exception_ptr main_failure_;  // it could not even start
 

@@ -55,7 +55,7 @@ void stop_state::raise(stop_level level) noexcept {
     lock_guard hold(lock_);
     if (level_.load(std::memory_order_relaxed) < level) level_.store(level, std::memory_order_relaxed);
     for (G& g : members_)
-      if (scheduler* s = scheduler::current()) s->stop(m, &g, level);
+      if (g.home == scheduler::current()) g.home->stop(m, &g, level);
   }
   if (m) {
     scheduler::leave(m);
