@@ -56,6 +56,19 @@ class whereabouts {
   std::atomic<std::uint64_t> id_{0};
 };
 
+// The status of a call that a stop is to end, made by a G that is seen waiting first.
+template <class F>
+auto stopped_in(sched::wait_reason why, F call) {
+  whereabouts w;
+  auto t = spawn([&] {
+    w.here();
+    return call();
+  });
+  CHECK(w.will_park(why));
+  t.request_stop();
+  return t.get();
+}
+
 template <class Handle>
 bool adds_up(const Handle& c) {
   const channel_stats s = c.stats();

@@ -33,7 +33,7 @@
 // in several rings. What a policy pushes out is collected in evicted_nodes, the sender's, which dies outside.
 //
 // Reader capacity: at least 1; `latest` always has 1.
-// Stress: tests/csp/broadcast_test.cpp.
+// Stress: tests/csp/broadcast_storm_test.cpp.
 #pragma once
 #include <atomic>
 #include <cstddef>
