@@ -23,12 +23,46 @@ namespace leat::sched {
 
 std::atomic<scheduler*> scheduler::current_{nullptr};
 std::atomic<bool> scheduler::taken_{false};
-std::atomic<int> scheduler::plain_threads_{0};
+std::atomic<int> scheduler::plain_threads_[2];
+std::atomic<unsigned> scheduler::entering_in_{0};
+
+namespace {
+
+struct plain_visit {
+  unsigned depth = 0;
+  unsigned half = 0;  // of plain_threads_
+};
+thread_local constinit plain_visit visit;
+
+}  // namespace
+
+// Not inlined: where a G may be, the address of a thread_local must not be kept (fiber/thread_slot.hpp).
+[[gnu::noinline]] void scheduler::plain_thread_enters() noexcept {
+  if (visit.depth++ == 0) {
+    visit.half = entering_in_.load(std::memory_order_relaxed);
+    plain_threads_[visit.half].fetch_add(1, std::memory_order_seq_cst);
+  }
+  // While nobody else keeps the time: what it wakes has been blocked until now, not until sysmon fell asleep.
+  const scheduler* const s = current();
+  if (!s || s->sysmon_deep_.load(std::memory_order_relaxed))
+    coarse_now_.store(now_ns(), std::memory_order_relaxed);
+}
+
+[[gnu::noinline]] void scheduler::plain_thread_leaves() noexcept {
+  // Release pairs with make_none_current.
+  if (--visit.depth == 0) plain_threads_[visit.half].fetch_sub(1, std::memory_order_release);
+}
 
 void scheduler::make_none_current() noexcept {
-  // A plain thread counts itself and then reads current_; we clear that and then read the count.
+  // A plain thread counts itself and then reads current_; we clear that and then read the counts. One half
+  // after the other: while we wait for one, those who come count in the other and cannot keep us here; and
+  // one that chose its half long ago may be in either.
   current_.store(nullptr, std::memory_order_seq_cst);
-  while (plain_threads_.load(std::memory_order_seq_cst) != 0) ::usleep(20);
+  for (int halves = 0; halves < 2; ++halves) {
+    const unsigned old = entering_in_.load(std::memory_order_relaxed);
+    entering_in_.store(old ^ 1, std::memory_order_relaxed);
+    while (plain_threads_[old].load(std::memory_order_seq_cst) != 0) ::usleep(20);
+  }
   taken_.store(false, std::memory_order_release);
 }
 

@@ -74,15 +74,9 @@ class scheduler {
   // Returns when no plain thread is inside a call that began before. No other can become current earlier, so
   // that a call finds either the one it began with, or none.
   static void make_none_current() noexcept;
-  static void plain_thread_enters() noexcept {
-    plain_threads_.fetch_add(1, std::memory_order_seq_cst);
-    // While nobody else keeps the time: what it wakes has been blocked until now, not until sysmon fell
-    // asleep.
-    const scheduler* const s = current();
-    if (!s || s->sysmon_deep_.load(std::memory_order_relaxed))
-      coarse_now_.store(now_ns(), std::memory_order_relaxed);
-  }
-  static void plain_thread_leaves() noexcept { plain_threads_.fetch_sub(1, std::memory_order_release); }
+  // A plain thread may enter again while it is inside.
+  static void plain_thread_enters() noexcept;
+  static void plain_thread_leaves() noexcept;
 
   // On the main G, when the user's main has returned: stops the others and ends the runtime.
   void end_from_main();
@@ -277,7 +271,10 @@ class scheduler {
 
   static std::atomic<scheduler*> current_;
   static std::atomic<bool> taken_;
-  static std::atomic<int> plain_threads_;
+  // Plain threads that are inside, by the time when they entered: make_none_current waits for one half, while
+  // those who come later count in the other.
+  static std::atomic<int> plain_threads_[2];
+  static std::atomic<unsigned> entering_in_;
 
   const runtime_options options_;
   sleep_poller own_poller_;
