@@ -10,6 +10,7 @@
 // No blanks, signs or exponents. The value must be whole nanoseconds or bytes; nothing is rounded.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,13 @@ struct parsed {
   std::string_view error;
 
   explicit operator bool() const noexcept { return value.has_value(); }
+};
+
+// A size apart from any other number: a setting of this type is written as "64K".
+struct byte_size {
+  std::uint64_t bytes = 0;
+
+  friend constexpr auto operator<=>(byte_size, byte_size) noexcept = default;
 };
 
 parsed<nanoseconds> parse_duration(std::string_view text) noexcept;

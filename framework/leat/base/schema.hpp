@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a process class says of itself, as plain data. The process layer makes it from the class, the check of
+// configurations reads it; so neither has to know the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <leat/base/value.hpp>
+
+namespace leat {
+
+enum class setting_kind : std::uint8_t {
+  integer,      // value: std::int64_t
+  real,         // double; a whole number may be written without its point
+  boolean,      // bool
+  text,         // std::string
+  duration,     // nanoseconds, written as "250ms"
+  size,         // byte_size, written as "64K"
+  list,         // value::list, all of type `element`
+  enumeration,  // std::string, one of `names`
+  structure,    // value::table of `fields`
+};
+const char* to_string(setting_kind k) noexcept;
+
+struct setting_schema {
+  std::string name = {};  // empty for the element of a list
+  setting_kind kind = setting_kind::text;
+  // Both ends included; none: no limit. Of the setting's own kind, for integer, real, duration and size. A
+  // list has its limits in its element.
+  value least = {};
+  value most = {};
+  std::vector<setting_schema> element = {};  // list: exactly one
+  std::vector<std::string> names = {};       // enumeration, as they are written
+  std::vector<setting_schema> fields = {};   // structure
+  // Must be given, unless there is a default. A setting that is neither is left out of the checked table when
+  // the file does not give it.
+  bool required = false;
+  value default_value = {};
+  std::string help = {};
+};
+
+// "integer 1 to 1024", "list of duration", "one of \"skip\" \"burst\"".
+std::string describe_type(const setting_schema& s);
+
+enum class port_direction : std::uint8_t { in, out };
+const char* to_string(port_direction d) noexcept;
+
+struct port_schema {
+  std::string name;  // an inbox has one port per kind of message: "inbox.reading"
+  port_direction direction = port_direction::in;
+  std::string message;  // the name of the message type; only equal ones may be joined
+  // The type of the answers, for a client and for the kinds of an inbox that are asked; else empty. It takes
+  // part in the comparison.
+  std::string reply = {};
+  std::uint64_t value_size = 0;  // bytes that one value takes in a channel
+  bool optional = false;         // may stay unconnected
+  bool shareable = true;         // several replicas may use it at once
+  // Ports of one inbox have its name here. Each of them may stay unconnected, but not all.
+  std::string inbox = {};
+  std::string help = {};
+};
+
+struct class_schema {
+  std::string name;
+  std::string help = {};
+  std::vector<port_schema> ports = {};
+  std::vector<setting_schema> settings = {};
+  std::uint64_t object_size = 0;  // bytes that one object takes, with the pools that it asks for up front
+};
+
+struct field_schema {
+  std::string name;
+  std::string type;  // to be read by people: "double", "vector of sample", "optional text"
+};
+
+struct message_schema {
+  std::string name;
+  std::uint64_t size = 0;
+  std::vector<field_schema> fields = {};
+};
+
+const port_schema* find_port(const class_schema& c, std::string_view name) noexcept;
+const setting_schema* find_setting(const std::vector<setting_schema>& among, std::string_view name) noexcept;
+
+// All that a program knows. Pointers stay good as long as the catalog. The lists are sorted by name.
+class catalog {
+ public:
+  virtual const class_schema* find_class(std::string_view name) const = 0;
+  virtual std::vector<const class_schema*> classes() const = 0;
+  virtual const message_schema* find_message(std::string_view name) const = 0;
+  virtual std::vector<const message_schema*> messages() const = 0;
+
+ protected:
+  ~catalog() = default;
+};
+
+}  // namespace leat

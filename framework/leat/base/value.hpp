@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Checked settings: what the check of a configuration makes of a file, and what leat::setting<T> reads.
+// A value knows where it was written, so that whoever finds fault with it later can still point there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <leat/base/clock.hpp>
+#include <leat/base/units.hpp>
+
+namespace leat {
+
+// Line and column count from 1, columns and length in characters (code points), not bytes. Line 0: not from
+// a file (a default, or made by code).
+struct place {
+  std::uint32_t file = 0;  // an index into the files that were read
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t length = 0;
+
+  bool known() const noexcept { return line != 0; }
+  friend bool operator==(const place&, const place&) = default;
+};
+
+// In the order of the variant in `value`.
+enum class value_kind : std::uint8_t { none, boolean, integer, real, text, duration, size, list, table };
+const char* to_string(value_kind k) noexcept;
+
+struct value_member;
+
+class value {
+ public:
+  using list = std::vector<value>;
+  // In the order of the file; no key twice.
+  using table = std::vector<value_member>;
+
+  value() noexcept;
+  // From exactly one of the kinds, or any integer; an enumeration is the text of its name.
+  template <class T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) explicit value(T v, place at = {});
+  template <class T>
+  requires(std::is_same_v<T, bool>) explicit value(T v, place at = {});
+  explicit value(double v, place at = {});
+  explicit value(std::string v, place at = {});
+  explicit value(std::string_view v, place at = {});
+  explicit value(const char* v, place at = {});
+  template <class Rep, class Period>
+  explicit value(std::chrono::duration<Rep, Period> v, place at = {});
+  explicit value(byte_size v, place at = {});
+  explicit value(list v, place at = {});
+  explicit value(table v, place at = {});
+  value(const value&);
+  value(value&&) noexcept;
+  value& operator=(const value&);
+  value& operator=(value&&) noexcept;
+  ~value();
+
+  value_kind kind() const noexcept { return static_cast<value_kind>(what_.index()); }
+  explicit operator bool() const noexcept { return kind() != value_kind::none; }
+  place at() const noexcept { return at_; }
+
+  // The content, if it is of this kind: bool, std::int64_t, double, std::string, nanoseconds, byte_size,
+  // list, table. get() is for those who read what was checked: another kind is a broken invariant.
+  template <class T>
+  const T* get_if() const noexcept {
+    return std::get_if<T>(&what_);
+  }
+  template <class T>
+  const T& get() const noexcept {
+    const T* v = get_if<T>();
+    if (!v) [[unlikely]]
+      wrong_kind();
+    return *v;
+  }
+
+  // The member of a table; nullptr when there is none, or this is no table.
+  const value* find(std::string_view key) const noexcept;
+
+  // Whether they say the same, wherever they were written.
+  friend bool operator==(const value& a, const value& b) noexcept;
+
+ private:
+  [[noreturn]] void wrong_kind() const noexcept;
+
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, nanoseconds, byte_size, list, table>
+      what_;
+  place at_;
+};
+
+struct value_member {
+  std::string key;
+  place key_at;
+  leat::value value;
+
+  friend bool operator==(const value_member& a, const value_member& b) noexcept {
+    return a.key == b.key && a.value == b.value;
+  }
+};
+
+template <class T>
+requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) value::value(T v, place at)
+    : what_(static_cast<std::int64_t>(v)), at_(at) {}
+
+template <class T>
+requires(std::is_same_v<T, bool>) value::value(T v, place at) : what_(v), at_(at) {}
+
+template <class Rep, class Period>
+value::value(std::chrono::duration<Rep, Period> v, place at) : what_(saturate_ns(v)), at_(at) {}
+
+// As it may be written in a file: "250ms", 16, ["a", "b"], { x = 1 }. Nothing for none.
+std::string to_text(const value& v);
+
+// Text in quotes, with what TOML and JSON both need escaped.
+std::string quoted(std::string_view text);
+
+}  // namespace leat
