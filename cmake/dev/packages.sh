@@ -2,7 +2,7 @@
 #
 # Sourced by ./dev: finds missing packages and installs them.
 
-build_packages=(g++ cmake ninja-build libboost-context-dev libasio-dev doctest-dev)
+build_packages=(g++ cmake ninja-build libboost-context-dev libasio-dev libtomlplusplus-dev doctest-dev)
 # The formatter's version is fixed: each major version formats a little differently.
 check_packages=(clang clang-format-14 clang-tidy)
 

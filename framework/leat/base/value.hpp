@@ -74,6 +74,10 @@ class value {
     return std::get_if<T>(&what_);
   }
   template <class T>
+  T* get_if() noexcept {
+    return std::get_if<T>(&what_);
+  }
+  template <class T>
   const T& get() const noexcept {
     const T* v = get_if<T>();
     if (!v) [[unlikely]]

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// TOML files in, a checked plan or all that is wrong with them out. Opens no port and no device; reads
+// nothing but the files, and environment variables that they name.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <leat/base/schema.hpp>
+#include <leat/config/finding.hpp>
+#include <leat/config/plan.hpp>
+#include <leat/config/source.hpp>
+
+namespace leat::config {
+
+struct check_options {
+  // Empty: getenv.
+  std::function<std::optional<std::string>(std::string_view name)> environment = {};
+  std::size_t max_file_size = std::size_t{16} << 20;
+};
+
+struct checked {
+  source_set sources = {};
+  findings found = {};  // sorted
+  // Only when there is no error. It points into the catalog.
+  std::optional<config::plan> plan = {};
+};
+
+// Each path is a file, or a folder of *.toml. Services that a deployment lists are read too, each file once.
+checked check(const std::vector<std::string>& paths, const catalog& classes,
+              const check_options& options = {});
+
+// One text, named for the findings. Files that it lists are not read.
+checked check_text(std::string name, std::string text, const catalog& classes,
+                   const check_options& options = {});
+
+}  // namespace leat::config

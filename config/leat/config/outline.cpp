@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/config/outline.hpp>
+
+#include <utility>
+
+namespace leat::config {
+
+namespace {
+
+class scanner {
+ public:
+  scanner(std::string_view text, std::uint32_t file) : text_(text), file_(file) {}
+
+  outline run() {
+    while (!done()) {
+      const char c = peek();
+      if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
+        advance();
+      else if (c == '#')
+        skip_line();
+      else if (c == '[')
+        header();
+      else
+        pair();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool done() const noexcept { return at_ >= text_.size() || out_.too_deep; }
+  char peek(std::size_t ahead = 0) const noexcept {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  void advance() noexcept {
+    const auto byte = static_cast<unsigned char>(text_[at_++]);
+    if (byte == '\n') {
+      ++line_;
+      column_ = 1;
+    } else if ((static_cast<unsigned char>(peek()) & 0xc0) != 0x80) {
+      ++column_;
+    }
+  }
+  void skip_line() noexcept {
+    while (!done() && peek() != '\n') advance();
+  }
+  void skip_blanks() noexcept {
+    while (!done() && (peek() == ' ' || peek() == '\t')) advance();
+  }
+  place here() const noexcept { return {file_, line_, column_, 1}; }
+
+  static bool is_bare(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  }
+
+  // Behind the closing quote, or at the end of the line of a string that has none.
+  void skip_string() noexcept {
+    const char quote = peek();
+    const bool many_lines = peek(1) == quote && peek(2) == quote;
+    for (int i = 0; i < (many_lines ? 3 : 1); ++i) advance();
+    while (!done()) {
+      const char c = peek();
+      if (c == '\\' && quote == '"') {
+        advance();
+        if (!done() && (many_lines || peek() != '\n')) advance();
+        continue;
+      }
+      if (!many_lines && c == '\n') return;
+      if (c == quote && (!many_lines || (peek(1) == quote && peek(2) == quote))) {
+        // """" and """"" end with quotes that belong to the text.
+        for (int i = 0; i < (many_lines ? 5 : 1) && peek() == quote; ++i) advance();
+        return;
+      }
+      advance();
+    }
+  }
+
+  // a . "b" . c, into path; stops in front of what follows.
+  bool key(std::string& path) {
+    for (unsigned segments = 1;; ++segments) {
+      if (segments > max_segments) {
+        too_deep("a key of more than " + std::to_string(max_segments) + " parts");
+        return false;
+      }
+      const std::size_t begin = at_;
+      if (peek() == '"' || peek() == '\'') {
+        skip_string();
+        const std::size_t length = at_ - begin;
+        path.append(text_.substr(begin + 1, length < 2 ? 0 : length - 2));
+      } else {
+        while (!done() && is_bare(peek())) advance();
+        if (at_ == begin) return false;
+        path.append(text_.substr(begin, at_ - begin));
+      }
+      key_end_ = at_;
+      key_end_column_ = column_;
+      skip_blanks();
+      if (done() || peek() != '.') return true;
+      advance();
+      skip_blanks();
+      path += '\x01';
+    }
+  }
+
+  void header() {
+    outline::statement s;
+    s.header = true;
+    s.at = here();
+    s.offset = at_;
+    advance();
+    if (peek() == '[') {
+      s.array = true;
+      advance();
+    }
+    skip_blanks();
+    if (!key(s.path) || peek() != ']') return skip_line();
+    advance();
+    if (s.array && peek() == ']') advance();
+    s.length = at_ - s.offset;
+    s.at.length = column_ - s.at.column;
+    s.last_line = line_;
+    skip_line();
+    header_ = s.path;
+    out_.statements.push_back(std::move(s));
+  }
+
+  void pair() {
+    outline::statement s;
+    s.at = here();
+    s.offset = at_;
+    if (!header_.empty()) s.path = header_ + '\x01';
+    if (!key(s.path) || peek() != '=') return skip_line();
+    s.length = key_end_ - s.offset;
+    s.at.length = key_end_column_ - s.at.column;
+    advance();
+    skip_value();
+    s.last_line = line_;
+    skip_line();
+    out_.statements.push_back(std::move(s));
+  }
+
+  // To the end of its last line.
+  void skip_value() {
+    unsigned depth = 0;
+    unsigned dots = 0;
+    while (!done()) {
+      const char c = peek();
+      if (c == '"' || c == '\'') {
+        skip_string();
+        continue;
+      }
+      if (c == '\n' && depth == 0) return;
+      if (c == '#') {
+        skip_line();
+        continue;
+      }
+      if (c == '[' || c == '{') {
+        if (++depth > max_depth)
+          return too_deep("brackets in more than " + std::to_string(max_depth) + " levels");
+      } else if ((c == ']' || c == '}') && depth > 0) {
+        --depth;
+      }
+      if (c == '.') {
+        if (++dots >= max_segments)
+          return too_deep("a key of more than " + std::to_string(max_segments) + " parts");
+      } else if (!is_bare(c) && c != ' ' && c != '\t') {
+        dots = 0;
+      }
+      advance();
+    }
+  }
+
+  void too_deep(std::string text) { out_.too_deep = outline::fault{here(), std::move(text)}; }
+
+  std::string_view text_;
+  std::uint32_t file_;
+  std::size_t at_ = 0;
+  std::uint32_t line_ = 1, column_ = 1;
+  std::size_t key_end_ = 0;
+  std::uint32_t key_end_column_ = 1;
+  std::string header_;
+  outline out_;
+};
+
+}  // namespace
+
+outline outline_of(std::string_view text, std::uint32_t file) { return scanner(text, file).run(); }
+
+}  // namespace leat::config

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A look at a TOML text before it is parsed: is it nested deeper than the parser and all that walk its tree
+// can bear, and where do its tables and keys stand (the parser stops at a name that is there twice, and does
+// not say where the first one is).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <leat/base/value.hpp>
+
+namespace leat::config {
+
+inline constexpr unsigned max_depth = 32;     // of brackets and braces
+inline constexpr unsigned max_segments = 16;  // of a dotted key
+
+struct outline {
+  struct statement {
+    bool header = false;          // [path], else path = value
+    bool array = false;           // [[path]]
+    std::string path = {};        // segments joined by U+0001, with the header's in front
+    place at = {};                // the brackets of a header, the key without its value
+    std::size_t offset = 0;       // of its first byte
+    std::size_t length = 0;       // in bytes, of what `at` spans
+    std::uint32_t last_line = 0;  // where its value ends
+  };
+  struct fault {
+    place at = {};
+    std::string text = {};
+  };
+
+  std::vector<statement> statements = {};
+  std::optional<fault> too_deep = {};
+};
+
+// Never fails: on what is no TOML it goes on at the next line, where the parser has stopped long before.
+outline outline_of(std::string_view text, std::uint32_t file);
+
+}  // namespace leat::config

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <leat/config/builder.hpp>
+#include <leat/config/files.hpp>
+
+namespace leat::config {
+
+// Checks each key by itself (known, of the right kind, unit and range) and keeps it with its place.
+builder build(const parsed_files& files, const source_set& sources, findings& found);
+
+}  // namespace leat::config

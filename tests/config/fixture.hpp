@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The process classes that the files of these tests use.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <leat/base/schema.hpp>
+
+namespace leat::config::test {
+
+class test_catalog final : public catalog {
+ public:
+  test_catalog() {
+    using namespace std::chrono_literals;
+    using kind = setting_kind;
+
+    class_schema probe{.name = "ticker-sim", .help = "makes samples"};
+    probe.ports.push_back(out("value", "sample"));
+    probe.settings.push_back(
+        {.name = "period", .kind = kind::duration, .least = value(1ms), .default_value = value(1s)});
+    probe.settings.push_back({.name = "missed",
+                              .kind = kind::enumeration,
+                              .names = {"skip", "burst", "delay"},
+                              .default_value = value("skip")});
+    probe.object_size = 128;
+    add(probe);
+
+    class_schema smooth{.name = "smooth", .help = "moving average"};
+    smooth.ports.push_back(in("raw", "sample"));
+    smooth.ports.push_back(out("clean", "sample"));
+    smooth.settings.push_back({.name = "window",
+                               .kind = kind::integer,
+                               .least = value(1),
+                               .most = value(1024),
+                               .default_value = value(8),
+                               .help = "samples averaged"});
+    smooth.object_size = 256;
+    add(smooth);
+
+    class_schema panel{.name = "http-json", .help = "shows readings"};
+    panel.ports.push_back(in("live", "sample"));
+    panel.ports.back().shareable = false;
+    panel.settings.push_back({.name = "listen", .kind = kind::text, .required = true});
+    panel.settings.push_back({.name = "scale", .kind = kind::real, .least = value(0.5), .most = value(2.0)});
+    panel.settings.push_back({.name = "verbose", .kind = kind::boolean});
+    panel.settings.push_back({.name = "buffer", .kind = kind::size, .most = value(byte_size{1 << 20})});
+    panel.settings.push_back({.name = "paths", .kind = kind::list, .element = {{.kind = kind::text}}});
+    panel.settings.push_back(
+        {.name = "delays", .kind = kind::list, .element = {{.kind = kind::duration, .most = value(1s)}}});
+    setting_schema tls{.name = "tls", .kind = kind::structure};
+    tls.fields.push_back({.name = "certificate", .kind = kind::text, .required = true});
+    tls.fields.push_back({.name = "depth",
+                          .kind = kind::integer,
+                          .least = value(1),
+                          .most = value(9),
+                          .default_value = value(3)});
+    panel.settings.push_back(tls);
+    add(panel);
+
+    class_schema sink{.name = "sink", .help = "takes samples"};
+    sink.ports.push_back(in("samples", "sample"));
+    add(sink);
+
+    class_schema logger{.name = "logger", .help = "takes readings"};
+    logger.ports.push_back(in("readings", "reading"));
+    add(logger);
+
+    class_schema relay{.name = "relay", .help = "answers what it is sent"};
+    relay.ports.push_back(in("left", "sample"));
+    relay.ports.push_back(out("right", "sample"));
+    relay.ports.push_back(out("spare", "sample"));
+    relay.ports.back().optional = true;
+    add(relay);
+
+    class_schema controller{.name = "controller", .help = "an actor"};
+    for (const char* name : {"sample", "reading"}) {
+      controller.ports.push_back(in((std::string("inbox.") + name).c_str(), name));
+      controller.ports.back().inbox = "inbox";
+    }
+    controller.ports.push_back(in("inbox.query", "query"));
+    controller.ports.back().inbox = "inbox";
+    controller.ports.back().reply = "answer";
+    add(controller);
+
+    class_schema asker{.name = "asker", .help = "a client"};
+    asker.ports.push_back(out("controller", "query"));
+    asker.ports.back().reply = "answer";
+    add(asker);
+
+    for (const char* name : {"answer", "query", "reading", "sample"})
+      messages_.push_back(
+          {.name = name, .size = 16, .fields = {{"celsius", "double"}, {"at_ms", "integer"}}});
+  }
+
+  const class_schema* find_class(std::string_view name) const override { return find(classes_, name); }
+  const message_schema* find_message(std::string_view name) const override { return find(messages_, name); }
+  std::vector<const class_schema*> classes() const override { return all(classes_); }
+  std::vector<const message_schema*> messages() const override { return all(messages_); }
+
+ private:
+  static port_schema in(const char* name, const char* message) {
+    return {.name = name, .direction = port_direction::in, .message = message, .value_size = 16};
+  }
+  static port_schema out(const char* name, const char* message) {
+    return {.name = name, .direction = port_direction::out, .message = message, .value_size = 16};
+  }
+  void add(const class_schema& c) { classes_.push_back(c); }
+
+  template <class T>
+  static const T* find(const std::vector<T>& among, std::string_view name) {
+    for (const T& t : among)
+      if (t.name == name) return &t;
+    return nullptr;
+  }
+  template <class T>
+  static std::vector<const T*> all(const std::vector<T>& among) {
+    std::vector<const T*> out;
+    for (const T& t : among) out.push_back(&t);
+    return out;
+  }
+
+  std::vector<class_schema> classes_;
+  std::vector<message_schema> messages_;
+};
+
+}  // namespace leat::config::test
