@@ -79,13 +79,15 @@ class joiner {
         continue;
       }
       std::vector<index>& joined = d_.out.processes[process].ports[port].channels;
+      channel_plan& c = d_.out.channels[*channel];
       if (std::find(joined.begin(), joined.end(), *channel) != joined.end()) {
-        d_.found.error("duplicate", name.at,
-                       "port '" + from.name.text + "' names channel '" + name.text + "' twice");
+        // One that was taken for it has been reported already.
+        if (name.text == c.name || name.text == d_.out.full_name(c))
+          d_.found.error("duplicate", name.at,
+                         "port '" + from.name.text + "' names channel '" + name.text + "' twice");
         continue;
       }
       joined.push_back(*channel);
-      channel_plan& c = d_.out.channels[*channel];
       if (direction == port_direction::in)
         c.readers.push_back({process, port, name.at, c.full});
       else

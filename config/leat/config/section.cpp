@@ -17,9 +17,12 @@ value check_key(const key_info& k, const value_member& m, findings& found) {
   if (k.shape == key_shape::word_or) {
     const auto* text = m.value.get_if<std::string>();
     if (text && *text == k.word) return value();
-    // A duration is a text too, and has better words for what is wrong.
-    if (k.type.kind != setting_kind::duration && m.value && m.value.kind() != value_kind::integer) {
-      found.error("type", m.value.at(), what + " must be " + describe_type(k.type) + " or " + quoted(k.word));
+    const bool fits = k.type.kind == setting_kind::duration ? text && parse_duration(*text)
+                                                            : m.value.kind() == value_kind::integer;
+    if (m.value && !fits) {
+      found.error("type", m.value.at(),
+                  what + " must be " + (k.type.kind == setting_kind::integer ? "an " : "a ") +
+                      describe_type(k.type) + " or " + quoted(k.word));
       return value();
     }
     return check_value(k.type, m.value, what, found);

@@ -7,6 +7,8 @@ namespace leat::config {
 
 source_file::source_file(std::string name, std::string text)
     : name_(std::move(name)), text_(std::move(text)) {
+  // A byte order mark has no column.
+  if (text_.starts_with("\xef\xbb\xbf")) text_.erase(0, 3);
   starts_.push_back(0);
   for (std::size_t i = 0; i < text_.size(); ++i)
     if (text_[i] == '\n') starts_.push_back(i + 1);

@@ -139,15 +139,31 @@ std::string explain(std::string_view description, std::string_view line, std::ui
   return "bad TOML: " + text;
 }
 
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
+// The parser points beside it.
+std::optional<place> find_bad_utf8(std::string_view text, std::uint32_t file) {
+  place at{file, 1, 1, 1};
+  for (std::size_t i = 0; i < text.size();) {
+    const utf8_step step = next_character(text, i);
+    if (step.character == 0xfffd && step.next == i + 1) return at;
+    ++at.column;
+    if (step.character == '\n') {
+      ++at.line;
+      at.column = 1;
+    }
+    i = step.next;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, findings& found) {
-  std::string text(without_mark(sources[file].text()));
+  std::string text = sources[file].text();
   const converter convert(sources, file, found);
+  if (const std::optional<place> bad = find_bad_utf8(text, file)) {
+    found.error("toml", *bad, "bad TOML: a byte that is no UTF-8");
+    return std::nullopt;
+  }
   outline look = outline_of(text, file);
   if (look.too_deep) {
     found.error("toml", look.too_deep->at, look.too_deep->text + ": too deep");

@@ -33,6 +33,8 @@ void check_open_ports(draft& d, index process) {
       continue;
     }
     if (s.optional || !p.ports[i].channels.empty() || d.excused[process][i]) continue;
+    // The reader that is lost may have named this port.
+    if (s.direction == port_direction::out && d.lost_readers[p.service]) continue;
     d.found.error(
         "open-port", p.at,
         std::string(to_string(s.direction)) + " port '" + s.name + "' of '" + p.name + "' is not connected");

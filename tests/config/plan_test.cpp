@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "checking.hpp"
+
+using namespace leat::config;
+using namespace leat::config::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("everything that a deployment says is in its plan") {
+  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  const checked c = check({"good/board/deployment.toml"}, classes());
+  CHECK(shown(c) == "");
+  REQUIRE(c.plan);
+  const plan& p = *c.plan;
+
+  CHECK_FALSE(p.runtime.procs);
+  CHECK(p.runtime.run_queue == 256);
+  CHECK_FALSE(p.runtime.spinning);
+  CHECK(p.runtime.max_threads == 64);
+  CHECK(p.runtime.slice == 10ms);
+  CHECK(p.runtime.stack == 65536);
+  CHECK(p.runtime.cpus == std::vector<unsigned>{2, 3});
+  CHECK(p.runtime.lock_memory);
+  CHECK(p.runtime.max_memory == std::uint64_t{64} << 20);
+  CHECK(p.runtime.trace == 0ns);
+  CHECK(p.supervisor.on_limit == limit_action::stop_service);
+  CHECK(p.supervisor.on_deadlock == deadlock_action::report);
+
+  REQUIRE(p.services.size() == 2);
+  CHECK(p.services[0].name == "climate");
+  CHECK(p.services[0].drain == 10s);
+  CHECK(p.services[1].name == "uplink");
+  REQUIRE(p.processes.size() == 4);
+  CHECK(p.services[0].processes == std::vector<index>{0, 1, 2});
+
+  const process_plan& probe = p.processes[0];
+  CHECK(probe.name == "probe");
+  CHECK(probe.type == classes().find_class("ticker-sim"));
+  CHECK(probe.settings.find("period")->get<leat::nanoseconds>() == 250ms);
+  CHECK(probe.hang == 2s);
+  CHECK(probe.stack == 65536);
+
+  const process_plan& filter = p.processes[1];
+  CHECK(filter.replicas == 2);
+  CHECK(filter.settings.find("window")->get<std::int64_t>() == 4);  // overridden
+  CHECK(filter.hang == 500ms);
+  CHECK(filter.grace == 200ms);
+  CHECK_FALSE(filter.watchdog);
+  CHECK(filter.restart.when == restart_when::failure);
+  CHECK(filter.restart.burst == 5);
+  CHECK(filter.restart.window == 60s);
+  CHECK(filter.restart.backoff == 100ms);
+  CHECK(filter.restart.longest_backoff == 10s);
+  REQUIRE(filter.ports.size() == 2);
+  CHECK(filter.ports[0].schema->name == "raw");
+  CHECK(filter.ports[0].channels == std::vector<index>{0});
+  CHECK(filter.ports[1].channels == std::vector<index>{1});
+
+  const process_plan& panel = p.processes[2];
+  CHECK(panel.thread.own);
+  CHECK(panel.thread.cpu == 3u);
+  CHECK(panel.thread.priority == 40u);
+  CHECK(panel.settings.find("scale") == nullptr);  // neither given nor with a default
+
+  REQUIRE(p.channels.size() == 2);
+  const channel_plan& raw = p.channels[0];
+  CHECK(p.full_name(raw) == "climate/raw");
+  CHECK(raw.capacity == 256);
+  CHECK(raw.full == overflow::drop_oldest);
+  CHECK(std::string(to_string(raw.full)) == "drop-oldest");
+  CHECK(raw.message == "sample");
+  CHECK(raw.value_size == 16);
+  CHECK(p.where(raw.at) == "good/board/../climate.toml:28");
+  const channel_plan& clean = p.channels[1];
+  CHECK(clean.copy);
+  CHECK(clean.exported);
+  REQUIRE(clean.readers.size() == 2);
+  CHECK(p.processes[clean.readers[0].process].name == "panel");
+  CHECK(clean.readers[0].full == overflow::latest);
+  CHECK(p.full_name(p.processes[clean.readers[1].process]) == "uplink/sender");
+  CHECK(clean.readers[1].full == overflow::block);
+}
+
+TEST_CASE("a process has what the supervisor has, except for what it says itself") {
+  const checked c = check_this(small_service("s",
+                                             "hang = \"1s\"\nwatchdog = \"9s\"\nrestart = { when = "
+                                             "\"always\", backoff = [\"1ms\", \"2ms\"] }\n[supervisor]\nhang "
+                                             "= \"3s\"\ngrace = \"1s\"\nwatchdog = \"8s\"\nrestart = { when "
+                                             "= \"never\", strategy = \"rest-for-one\", burst = 7 }\n"
+                                             "on_limit = \"exit\"\non_deadlock = \"restart\"\n"));
+  CHECK(shown(c) == "");
+  REQUIRE(c.plan);
+  const process_plan& plain = c.plan->processes[0];
+  CHECK(plain.hang == 3s);
+  CHECK(plain.grace == 1s);
+  CHECK(plain.watchdog == 8s);
+  CHECK(plain.restart.when == restart_when::never);
+  CHECK(plain.restart.strategy == restart_strategy::rest_for_one);
+  CHECK(plain.restart.backoff == 100ms);
+  const process_plan& own = c.plan->processes[1];
+  CHECK(own.hang == 1s);
+  CHECK(own.watchdog == 9s);
+  CHECK(own.restart.when == restart_when::always);
+  CHECK(own.restart.strategy == restart_strategy::rest_for_one);
+  CHECK(own.restart.burst == 7);
+  CHECK(own.restart.longest_backoff == 2ms);
+  CHECK(c.plan->supervisor.on_limit == limit_action::exit);
+  CHECK(c.plan->supervisor.on_deadlock == deadlock_action::restart);
+}
+
+TEST_CASE("delivery is per port, and dead letters have their channel") {
+  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  const checked c = check({"good/actor.toml"}, classes());
+  REQUIRE(c.plan);
+  const process_plan& boss = c.plan->processes[0];
+  REQUIRE(boss.ports.size() == 3);
+  CHECK(boss.ports[0].delivery == delivery::at_least_once);
+  CHECK(boss.ports[2].delivery == delivery::at_most_once);
+  CHECK(boss.ports[1].channels.empty());
+  CHECK(boss.attempts == 2);
+  REQUIRE(boss.dead_letter);
+  CHECK(c.plan->channels[*boss.dead_letter].name == "given_up");
+  CHECK(c.plan->processes[2].critical);
+  CHECK(c.plan->processes[2].watchdog == 5s);
+}
+
+TEST_CASE("an unnamed channel joins a port to all who name it") {
+  const checked c = check_this(
+      "leat = 1\n[process.p]\nuse = \"ticker-sim\"\n[process.a]\nuse = \"sink\"\nin = { samples = "
+      "\"p.value\" }\n"
+      "[process.b]\nuse = \"sink\"\nin = { samples = \"p.value\" }\n");
+  REQUIRE(c.plan);
+  REQUIRE(c.plan->channels.size() == 1);
+  const channel_plan& channel = c.plan->channels[0];
+  CHECK(channel.unnamed);
+  CHECK(channel.name == "p.value");
+  CHECK(channel.capacity == 64);
+  CHECK(channel.readers.size() == 2);
+  CHECK(channel.writers.size() == 1);
+  CHECK(c.plan->processes[0].ports[0].channels == std::vector<index>{0});
+}
+
+TEST_CASE("a port may be joined to several channels, named and unnamed") {
+  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  const checked c = check({"good/several.toml"}, classes());
+  REQUIRE(c.plan);
+  CHECK(c.plan->processes[0].ports[0].channels == std::vector<index>{0, 1, 2});
+  CHECK(c.plan->processes[2].ports[0].channels == std::vector<index>{0, 1});
+  const leat::value& settings = c.plan->processes[3].settings;
+  CHECK(settings.find("scale")->get<double>() == 1.0);
+  CHECK(settings.find("buffer")->get<leat::byte_size>().bytes == 65536);
+  CHECK(settings.find("tls")->find("depth")->get<std::int64_t>() == 3);
+  CHECK(leat::to_text(*settings.find("delays")) == "[\"0\", \"1s\"]");
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include <leat/base/clock.hpp>
+
+#include "checking.hpp"
+
+using namespace leat::config;
+using namespace leat::config::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+constexpr bool slow_build = true;
+#elif defined(__has_feature)
+constexpr bool slow_build = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool slow_build = false;
+#endif
+
+std::string chain(int processes, const char* last_key = "") {
+  std::string text =
+      "leat = 1\n[process.p0]\nuse = \"ticker-sim\"\nconfig = { period = \"250ms\" }\nout = { value = \"c0\" "
+      "}\n";
+  for (int i = 1; i < processes; ++i) {
+    const std::string here = std::to_string(i), before = std::to_string(i - 1);
+    const bool last = i + 1 == processes;
+    text += "\n[channel.c" + before + "]\ntype = \"sample\"\ncapacity = 256\n\n[process.p" + here + "]\n";
+    text += last ? "use = \"sink\"\nin = { samples = \"c" + before + "\" }\n"
+                 : "use = \"smooth\"\nconfig = { window = 16 }\nstack = \"64K\"\nhang = \"500ms\"\nin = { "
+                   "raw = \"c" +
+                       before + "\" }\nout = { clean = \"c" + here + "\" }\n";
+  }
+  return text + last_key;
+}
+
+leat::nanoseconds best_of_five(const std::string& text, bool good) {
+  leat::nanoseconds best = 1h;
+  for (int i = 0; i < 5; ++i) {
+    const leat::time_point begin = leat::now();
+    const checked c = check_this(text);
+    best = std::min(best, leat::nanoseconds(leat::now() - begin));
+    CHECK(c.plan.has_value() == good);
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("a file of 1,000 processes is checked in less than 100 ms") {
+  const leat::nanoseconds took = best_of_five(chain(1000), true);
+  MESSAGE("1,000 processes: ", took.count() / 1000, " us");
+  CHECK(took < (slow_build ? 3s : 100ms));
+}
+
+TEST_CASE("ten times the processes take no more than twenty times as long") {
+  const leat::nanoseconds small = best_of_five(chain(1000), true), large = best_of_five(chain(10000), true);
+  MESSAGE("10,000 processes: ", large.count() / 1000, " us");
+  CHECK(large < 20 * small);
+}
+
+TEST_CASE("a thousand mistakes are found about as fast") {
+  std::string text = chain(1000);
+  for (std::size_t i = 0; (i = text.find("use = \"smooth\"", i)) != std::string::npos; ++i)
+    text.replace(i, 14, "use = \"smoooth\"");
+  const leat::nanoseconds took = best_of_five(text, false);
+  MESSAGE("1,000 mistakes: ", took.count() / 1000, " us");
+  CHECK(took < (slow_build ? 5s : 200ms));
+}
