@@ -80,6 +80,35 @@ TEST_CASE("a byte order mark does not shift the first line") {
         "      |        ^\n");
 }
 
+TEST_CASE("a letter outside of ASCII needs quotes, wherever it stands") {
+  for (const char* text :
+       {"größe = 1\n", "leat = é\n", "[größe]\n", "[a] é\n", "leat = 1 é\n", "a = [1, é]\n", "é",
+        "leat = 1\n\xc2\xa0\n", "a = \"\"\"\\é\"\"\"\n", "a.é = 1\n", "leat é\n"}) {
+    CAPTURE(text);
+    const checked c = check_this(text);
+    REQUIRE(c.found.errors() == 1);
+    CHECK(c.found.all()[0].text ==
+          "bad TOML: a character outside of ASCII; names with such characters need quotes");
+  }
+  CHECK(shown(check_this("leat = 1\n[service]\n größe = 1\n")) ==
+        "t.toml:3:4: error: bad TOML: a character outside of ASCII; names with such characters need quotes\n"
+        "    3 |  größe = 1\n"
+        "      |    ^\n");
+  // Here it is only that the '=' is missing.
+  CHECK(check_this("leat \"größe\"\n").found.all()[0].text ==
+        "bad TOML: key-value pair: expected '=', saw '\"'");
+}
+
+TEST_CASE("any letter may follow a line that ends in a backslash") {
+  const checked c = check_this(small_service("s",
+                                             "[process.panel]\nuse = \"http-json\"\nin = { live = "
+                                             "\"probe.value\" }\nconfig = { listen = \"\"\"\\\n  "
+                                             "\n\té=\\\n度\\\n😀\"\"\" } # größe\n"));
+  CHECK(shown(c) == "");
+  REQUIRE(c.plan);
+  CHECK(c.plan->processes[2].settings.find("listen")->get<std::string>() == "é=度😀");
+}
+
 TEST_CASE("an empty text and a text of zeros end in a finding") {
   CHECK(check_this("").found.errors() == 1);
   CHECK(check_this(std::string(100, '\0')).found.errors() == 1);

@@ -20,14 +20,14 @@ class scanner {
         skip_line();
       else if (c == '[')
         header();
-      else
+      else if (!foreign())
         pair();
     }
     return std::move(out_);
   }
 
  private:
-  bool done() const noexcept { return at_ >= text_.size() || out_.too_deep; }
+  bool done() const noexcept { return at_ >= text_.size() || out_.refused; }
   char peek(std::size_t ahead = 0) const noexcept {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
@@ -46,14 +46,36 @@ class scanner {
   void skip_blanks() noexcept {
     while (!done() && (peek() == ' ' || peek() == '\t')) advance();
   }
+  static bool is_ascii(char c) noexcept { return static_cast<unsigned char>(c) < 0x80; }
+  // At a character that may stand in quotes and comments only.
+  bool foreign() {
+    if (done() || is_ascii(peek())) return false;
+    refuse("bad TOML: a character outside of ASCII; names with such characters need quotes");
+    return true;
+  }
+  // The parser stops here.
+  void malformed() {
+    if (!foreign()) skip_line();
+  }
   place here() const noexcept { return {file_, line_, column_, 1}; }
 
   static bool is_bare(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   }
 
+  // Behind a backslash in a text of several lines: a line end and all blanks, or one character.
+  void skip_line_ending() {
+    const auto blank = [&] {
+      return !done() && (peek() == ' ' || peek() == '\t' || peek() == '\r' || peek() == '\n');
+    };
+    if (done() || foreign()) return;
+    if (!blank()) return advance();
+    while (blank()) advance();
+    if (!done() && !is_ascii(peek())) out_.to_escape.push_back(at_);
+  }
+
   // Behind the closing quote, or at the end of the line of a string that has none.
-  void skip_string() noexcept {
+  void skip_string() {
     const char quote = peek();
     const bool many_lines = peek(1) == quote && peek(2) == quote;
     for (int i = 0; i < (many_lines ? 3 : 1); ++i) advance();
@@ -61,7 +83,10 @@ class scanner {
       const char c = peek();
       if (c == '\\' && quote == '"') {
         advance();
-        if (!done() && (many_lines || peek() != '\n')) advance();
+        if (many_lines)
+          skip_line_ending();
+        else if (!done() && peek() != '\n')
+          advance();
         continue;
       }
       if (!many_lines && c == '\n') return;
@@ -78,7 +103,7 @@ class scanner {
   bool key(std::string& path) {
     for (unsigned segments = 1;; ++segments) {
       if (segments > max_segments) {
-        too_deep("a key of more than " + std::to_string(max_segments) + " parts");
+        refuse("a key of more than " + std::to_string(max_segments) + " parts: too deep");
         return false;
       }
       const std::size_t begin = at_;
@@ -112,12 +137,14 @@ class scanner {
       advance();
     }
     skip_blanks();
-    if (!key(s.path) || peek() != ']') return skip_line();
+    if (!key(s.path) || peek() != ']') return malformed();
     advance();
     if (s.array && peek() == ']') advance();
     s.length = at_ - s.offset;
     s.at.length = column_ - s.at.column;
     s.last_line = line_;
+    skip_blanks();
+    if (foreign()) return;
     skip_line();
     header_ = s.path;
     out_.statements.push_back(std::move(s));
@@ -128,7 +155,7 @@ class scanner {
     s.at = here();
     s.offset = at_;
     if (!header_.empty()) s.path = header_ + '\x01';
-    if (!key(s.path) || peek() != '=') return skip_line();
+    if (!key(s.path) || peek() != '=') return malformed();
     s.length = key_end_ - s.offset;
     s.at.length = key_end_column_ - s.at.column;
     advance();
@@ -153,15 +180,16 @@ class scanner {
         skip_line();
         continue;
       }
+      if (foreign()) return;
       if (c == '[' || c == '{') {
         if (++depth > max_depth)
-          return too_deep("brackets in more than " + std::to_string(max_depth) + " levels");
+          return refuse("brackets in more than " + std::to_string(max_depth) + " levels: too deep");
       } else if ((c == ']' || c == '}') && depth > 0) {
         --depth;
       }
       if (c == '.') {
         if (++dots >= max_segments)
-          return too_deep("a key of more than " + std::to_string(max_segments) + " parts");
+          return refuse("a key of more than " + std::to_string(max_segments) + " parts: too deep");
       } else if (!is_bare(c) && c != ' ' && c != '\t') {
         dots = 0;
       }
@@ -169,7 +197,7 @@ class scanner {
     }
   }
 
-  void too_deep(std::string text) { out_.too_deep = outline::fault{here(), std::move(text)}; }
+  void refuse(std::string text) { out_.refused = outline::fault{here(), std::move(text)}; }
 
   std::string_view text_;
   std::uint32_t file_;

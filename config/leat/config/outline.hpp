@@ -34,7 +34,9 @@ struct outline {
   };
 
   std::vector<statement> statements = {};
-  std::optional<fault> too_deep = {};
+  std::optional<fault> refused = {};  // the scan ended there
+  // Characters behind a line-ending backslash, where the parser looks for blanks; as escapes they do no harm.
+  std::vector<std::size_t> to_escape = {};
 };
 
 // Never fails: on what is no TOML it goes on at the next line, where the parser has stopped long before.

@@ -10,8 +10,10 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <leat/base/units.hpp>
 #include <leat/config/outline.hpp>
@@ -139,6 +141,16 @@ std::string explain(std::string_view description, std::string_view line, std::ui
   return "bad TOML: " + text;
 }
 
+// Columns behind them in the same line are too high then.
+void escape(std::string& text, const std::vector<std::size_t>& offsets) {
+  for (auto at = offsets.rbegin(); at != offsets.rend(); ++at) {
+    const utf8_step step = next_character(text, *at);
+    char written[16];
+    std::snprintf(written, sizeof written, "\\U%08X", static_cast<unsigned>(step.character));
+    text.replace(*at, step.next - *at, written);
+  }
+}
+
 // The parser points beside it.
 std::optional<place> find_bad_utf8(std::string_view text, std::uint32_t file) {
   place at{file, 1, 1, 1};
@@ -165,9 +177,13 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, f
     return std::nullopt;
   }
   outline look = outline_of(text, file);
-  if (look.too_deep) {
-    found.error("toml", look.too_deep->at, look.too_deep->text + ": too deep");
+  if (look.refused) {
+    found.error("toml", look.refused->at, look.refused->text);
     return std::nullopt;
+  }
+  if (!look.to_escape.empty()) {
+    escape(text, look.to_escape);
+    look = outline_of(text, file);
   }
   for (int repairs = 0;; ++repairs) {
     const toml::parse_result result = toml::parse(std::string_view(text));
