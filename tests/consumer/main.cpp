@@ -6,6 +6,18 @@
 
 #include <leat/base/units.hpp>
 
+#if __has_include(<leat/config/json_schema.hpp>)
+#include <leat/config/json_schema.hpp>
+
+namespace {
+bool has_schema() { return !leat::config::json_schema().empty(); }
+}  // namespace
+#else
+namespace {
+bool has_schema() { return true; }
+}  // namespace
+#endif
+
 #if __has_include(<leat/fiber/stack_pool.hpp>)
 #include <leat/fiber/fiber.hpp>
 #include <leat/fiber/stack_pool.hpp>
@@ -51,7 +63,7 @@ int run_fiber() { return 42; }
 int main() {
   const auto duration = leat::parse_duration("250ms");
   const auto size = leat::parse_size("64K");
-  if (!duration || !size) return 1;
+  if (!duration || !size || !has_schema()) return 1;
   std::printf("%s %s %d\n", leat::format_duration(*duration.value).c_str(),
               leat::format_size(*size.value).c_str(), run_fiber());
   return 0;

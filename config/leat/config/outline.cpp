@@ -53,9 +53,9 @@ class scanner {
     refuse("bad TOML: a character outside of ASCII; names with such characters need quotes");
     return true;
   }
-  // The parser stops here.
+  // The parser stops here too, so nothing behind it matters.
   void malformed() {
-    if (!foreign()) skip_line();
+    if (!foreign()) at_ = text_.size();
   }
   place here() const noexcept { return {file_, line_, column_, 1}; }
 
@@ -165,36 +165,62 @@ class scanner {
     out_.statements.push_back(std::move(s));
   }
 
-  // To the end of its last line.
+  // To the end of its last line. Never stops before the parser does.
   void skip_value() {
-    unsigned depth = 0;
-    unsigned dots = 0;
+    enum class wants : std::uint8_t { value, key, end };
+    wants next = wants::value;
+    std::string open;  // brackets and braces
+    const auto close = [&](char bracket) {
+      if (open.empty() || open.back() != bracket) return malformed();
+      open.pop_back();
+      advance();
+      next = wants::end;
+    };
     while (!done()) {
       const char c = peek();
-      if (c == '"' || c == '\'') {
-        skip_string();
-        continue;
-      }
-      if (c == '\n' && depth == 0) return;
-      if (c == '#') {
+      if (c == '\n' && open.empty()) return;
+      if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+        advance();
+      } else if (c == '#') {
         skip_line();
-        continue;
-      }
-      if (foreign()) return;
-      if (c == '[' || c == '{') {
-        if (++depth > max_depth)
+      } else if (next == wants::value && (c == '"' || c == '\'')) {
+        skip_string();
+        next = wants::end;
+      } else if (next == wants::value && (c == '[' || c == '{')) {
+        if (open.size() == max_depth)
           return refuse("brackets in more than " + std::to_string(max_depth) + " levels: too deep");
-      } else if ((c == ']' || c == '}') && depth > 0) {
-        --depth;
+        open += c;
+        next = c == '[' ? wants::value : wants::key;
+        advance();
+      } else if (c == ']') {
+        close('[');
+      } else if (c == '}') {
+        close('{');
+      } else if (next == wants::value) {
+        skip_token();
+        next = wants::end;
+      } else if (next == wants::key) {
+        std::string path;
+        if (!key(path) || peek() != '=') return malformed();
+        advance();
+        next = wants::value;
+      } else if (c == ',' && !open.empty()) {
+        next = open.back() == '[' ? wants::value : wants::key;
+        advance();
+      } else {
+        return malformed();
       }
-      if (c == '.') {
-        if (++dots >= max_segments)
-          return refuse("a key of more than " + std::to_string(max_segments) + " parts: too deep");
-      } else if (!is_bare(c) && c != ' ' && c != '\t') {
-        dots = 0;
-      }
+    }
+  }
+
+  // A number, a date, true or false. The parser looks at all of it, quotes or not, before it decides.
+  void skip_token() {
+    const std::size_t begin = at_;
+    while (!done() && std::string_view(" \t\r\n,]}#").find(peek()) == std::string_view::npos) {
+      if (foreign()) return;
       advance();
     }
+    if (at_ == begin) malformed();
   }
 
   void refuse(std::string text) { out_.refused = outline::fault{here(), std::move(text)}; }
