@@ -72,6 +72,13 @@ TEST_CASE("several names that are there twice are all shown, and the rest is sti
         "      |         ^^^\n");
 }
 
+TEST_CASE("what stands behind a repaired line is looked at as closely") {
+  const checked c = check_this("leat = 1\nleat = x y\nä = 1\n");
+  REQUIRE(c.found.errors() == 2);
+  CHECK(c.found.all()[0].rule == "duplicate");
+  CHECK(c.found.all()[1].at.line == 3);
+}
+
 TEST_CASE("a byte order mark does not shift the first line") {
   const checked c = check_this("\xef\xbb\xbfleat = 7\n");
   CHECK(shown(c) ==

@@ -24,7 +24,8 @@ namespace {
 
 // Put into the name of a table that is there for the second time, so that the parser takes it as another.
 constexpr char mark = '\x02';
-constexpr int most_repairs = 200;
+constexpr int most_repairs = 100;
+constexpr std::size_t most_repaired = std::size_t{64} << 20;  // bytes to parse again
 
 class converter {
  public:
@@ -176,16 +177,17 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, f
     found.error("toml", *bad, "bad TOML: a byte that is no UTF-8");
     return std::nullopt;
   }
-  outline look = outline_of(text, file);
-  if (look.refused) {
-    found.error("toml", look.refused->at, look.refused->text);
-    return std::nullopt;
-  }
-  if (!look.to_escape.empty()) {
-    escape(text, look.to_escape);
-    look = outline_of(text, file);
-  }
   for (int repairs = 0;; ++repairs) {
+    // Again after each repair: the parser, and with it this look, may have ended at what was repaired.
+    outline look = outline_of(text, file);
+    if (!look.refused && !look.to_escape.empty()) {
+      escape(text, look.to_escape);
+      look = outline_of(text, file);
+    }
+    if (look.refused) {
+      found.error("toml", look.refused->at, look.refused->text);
+      return std::nullopt;
+    }
     const toml::parse_result result = toml::parse(std::string_view(text));
     if (result) return convert.convert(result.table());
     const toml::parse_error& error = result.error();
@@ -199,8 +201,9 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, f
                                  (t.second->header ? "table [" : "key '") + dotted(t.second->path) +
                                      (t.second->header ? "] is there twice" : "' is there twice"));
         f.notes.push_back({t.first->at, "first here"});
-        if (repairs == most_repairs || !repair(text, *t.second, repairs)) return std::nullopt;
-        look = outline_of(text, file);
+        if (repairs == most_repairs || static_cast<std::size_t>(repairs) * text.size() > most_repaired ||
+            !repair(text, *t.second, repairs))
+          return std::nullopt;
         continue;
       }
     }
