@@ -14,11 +14,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const leat::config::test::test_catalog classes;
-  const leat::config::check_options options{
-      .environment = [](std::string_view name) -> std::optional<std::string> {
-        if (name == "SET") return "value";
-        return std::nullopt;
-      }};
+  const leat::config::options options{.environment = [](std::string_view name) -> std::optional<std::string> {
+    if (name == "SET") return "value";
+    return std::nullopt;
+  }};
   const leat::config::checked r = leat::config::check_text(
       "fuzz.toml", std::string(reinterpret_cast<const char*>(data), size), classes, options);
   const std::string text = render(r.found, r.sources, true);

@@ -63,6 +63,15 @@ TEST_CASE("docs/configuration.md has the tables of the reader") {
   CHECK(document.substr(from + begin.size(), to - from - begin.size()) == keys_markdown());
 }
 
+TEST_CASE("the service that docs/configuration.md shows is right") {
+  const std::string document = read_all(std::filesystem::path(LEAT_DOCS) / "configuration.md");
+  const std::size_t from = document.find("```toml\n");
+  REQUIRE(from != std::string::npos);
+  const checked c = check_this(document.substr(from + 8, document.find("```", from + 8) - from - 8));
+  CHECK(shown(c) == "");
+  CHECK(c.plan);
+}
+
 TEST_CASE("every key has a meaning, and a default or a word for having none") {
   for (const key_section& s : all_sections())
     for (const key_info& k : s.keys) {

@@ -90,6 +90,7 @@ class type_check {
     if (carried || d_.classes.find_message(name)) return true;
     const std::vector<const message_schema*> all = d_.classes.messages();
     std::vector<std::string_view> names;
+    names.reserve(all.size() + opinions_.size());
     for (const message_schema* m : all) names.push_back(m->name);
     for (const opinion& o : opinions_) names.push_back(o.type.message);
     report_unknown("unknown-type", source_->type->at, "unknown message type '" + name + "'", name, names,

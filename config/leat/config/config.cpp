@@ -12,8 +12,8 @@ namespace leat::config {
 
 namespace {
 
-environment_fn environment_of(const check_options& options) {
-  if (options.environment) return options.environment;
+environment_fn environment_of(const options& how) {
+  if (how.environment) return how.environment;
   return [](std::string_view name) -> std::optional<std::string> {
     const char* got = std::getenv(std::string(name).c_str());
     if (!got) return std::nullopt;
@@ -33,18 +33,18 @@ void finish(checked& out, const parsed_files& files, const catalog& classes) {
 
 }  // namespace
 
-checked check(const std::vector<std::string>& paths, const catalog& classes, const check_options& options) {
+checked check(const std::vector<std::string>& paths, const catalog& classes, const options& how) {
   checked out;
-  const parsed_files files = read_files(paths, environment_of(options), {.file_size = options.max_file_size},
-                                        out.sources, out.found);
+  const parsed_files files =
+      read_files(paths, environment_of(how), {.file_size = how.max_file_size}, out.sources, out.found);
   finish(out, files, classes);
   return out;
 }
 
-checked check_text(std::string name, std::string text, const catalog& classes, const check_options& options) {
+checked check_text(std::string name, std::string text, const catalog& classes, const options& how) {
   checked out;
-  const parsed_files files = read_text(std::move(name), std::move(text), environment_of(options),
-                                       {.file_size = options.max_file_size}, out.sources, out.found);
+  const parsed_files files = read_text(std::move(name), std::move(text), environment_of(how),
+                                       {.file_size = how.max_file_size}, out.sources, out.found);
   finish(out, files, classes);
   return out;
 }

@@ -18,7 +18,7 @@
 
 namespace leat::config {
 
-struct check_options {
+struct options {
   // Empty: getenv.
   std::function<std::optional<std::string>(std::string_view name)> environment = {};
   std::size_t max_file_size = std::size_t{16} << 20;
@@ -32,11 +32,9 @@ struct checked {
 };
 
 // Each path is a file, or a folder of *.toml. Services that a deployment lists are read too, each file once.
-checked check(const std::vector<std::string>& paths, const catalog& classes,
-              const check_options& options = {});
+checked check(const std::vector<std::string>& paths, const catalog& classes, const options& how = {});
 
 // One text, named for the findings. Files that it lists are not read.
-checked check_text(std::string name, std::string text, const catalog& classes,
-                   const check_options& options = {});
+checked check_text(std::string name, std::string text, const catalog& classes, const options& how = {});
 
 }  // namespace leat::config
