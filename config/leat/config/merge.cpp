@@ -233,6 +233,7 @@ class merger {
           continue;
         }
         std::vector<std::string_view> names;
+        names.reserve(among.size());
         for (const value_member& other : among) names.push_back(other.key);
         report_unknown(part.key == "process" ? "unknown-process" : "unknown-channel", one.key_at,
                        "service '" + s.name.text + "' has no " + part.key + " '" + one.key + "'", one.key,

@@ -33,6 +33,7 @@ const class_schema* resolve_class(draft& d, const process_builder& from) {
   if (type) return type;
   const std::vector<const class_schema*> all = d.classes.classes();
   std::vector<std::string_view> names;
+  names.reserve(all.size());
   for (const class_schema* c : all) names.push_back(c->name);
   report_unknown("unknown-class", from.use.at, "unknown process class '" + from.use.text + "'", from.use.text,
                  names, d.found);

@@ -166,6 +166,7 @@ value check_table(const std::vector<setting_schema>& wanted, const value& raw, c
   const auto* members = raw.get_if<value::table>();
   std::vector<std::string_view> names;
   std::vector<std::string> meant;  // by mistyped keys: not missing as well
+  names.reserve(wanted.size());
   for (const setting_schema& s : wanted) names.push_back(s.name);
   if (members) {
     for (const value_member& m : *members) {

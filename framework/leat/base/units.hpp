@@ -35,7 +35,10 @@ struct parsed {
 struct byte_size {
   std::uint64_t bytes = 0;
 
-  friend constexpr auto operator<=>(byte_size, byte_size) noexcept = default;
+  friend constexpr bool operator==(byte_size a, byte_size b) noexcept { return a.bytes == b.bytes; }
+  friend constexpr std::strong_ordering operator<=>(byte_size a, byte_size b) noexcept {
+    return a.bytes <=> b.bytes;
+  }
 };
 
 parsed<nanoseconds> parse_duration(std::string_view text) noexcept;
