@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -59,7 +60,7 @@ template <class T>
         : until == at_once                                       ? send_status::full
                                                                  : send_status::timeout;
   } else if constexpr (!kept_inline<T>) {
-    if (c->kind() == flavour::broadcast) return send_broadcast(*c, v, until);
+    if (c->kind() >= flavour::broadcast) return send_special(*c, v, until);
     boxed<T> box(std::move(v));
     std::optional<boxed<T>> evicted;
     {
@@ -70,8 +71,8 @@ template <class T>
   } else if (c->kind() == flavour::single) {
     entered in;
     s = static_cast<single_channel<T>*>(c)->send(in, v, until);
-  } else if (c->kind() == flavour::broadcast) {
-    return send_broadcast(*c, v, until);
+  } else if (c->kind() >= flavour::broadcast) {
+    return send_special(*c, v, until);
   } else {
     std::optional<T> evicted;
     entered in;
@@ -274,6 +275,11 @@ class in : public csp::receiver_api<in<T>, T>, public csp::channel_info<in<T>> {
   in() = default;
   in(const channel<T>& c) : state_(csp::reading_side<T>(c.state_)) {}
   explicit in(csp::ref<csp::channel_base> state) noexcept : state_(std::move(state)) {}
+  // A port: nil until its owner connects it. The owner's layer says what a port is, by register_port.
+  template <class Owner, class... Options>
+  in(Owner* owner, std::string_view name, const Options&... options) {
+    register_port(owner, *this, name, options...);
+  }
   explicit operator bool() const noexcept { return static_cast<bool>(state_); }
   csp::channel_base* base() const noexcept { return state_.get(); }
 
@@ -288,6 +294,12 @@ class out : public csp::sender_api<out<T>, T>, public csp::channel_info<out<T>> 
   using value_type = T;
   out() = default;
   out(const channel<T>& c) : state_(c.state_) {}
+  explicit out(csp::ref<csp::channel_base> state) noexcept : state_(std::move(state)) {}
+  // A port, as with in<T>.
+  template <class Owner, class... Options>
+  out(Owner* owner, std::string_view name, const Options&... options) {
+    register_port(owner, *this, name, options...);
+  }
   explicit operator bool() const noexcept { return static_cast<bool>(state_); }
   csp::channel_base* base() const noexcept { return state_.get(); }
 

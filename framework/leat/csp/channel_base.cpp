@@ -41,6 +41,8 @@ const char* to_string(flavour f) noexcept {
     case flavour::broadcast: return "broadcast";
     case flavour::broadcast_reader: return "broadcast reader";
     case flavour::ticker: return "ticker";
+    case flavour::merged: return "merged";
+    case flavour::fan: return "fan";
   }
   return "?";
 }

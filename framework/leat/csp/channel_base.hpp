@@ -39,7 +39,17 @@ struct channel_options {
 };
 
 // How it works inside; chosen at construction.
-enum class flavour : std::uint8_t { rendezvous, many, single, latest, broadcast, broadcast_reader, ticker };
+enum class flavour : std::uint8_t {
+  rendezvous,
+  many,
+  single,
+  latest,
+  broadcast,
+  broadcast_reader,
+  ticker,
+  merged,  // an end that receives from several channels
+  fan,     // an end that sends to several
+};
 const char* to_string(flavour f) noexcept;
 
 // The first argument of a channel's constructor: every reader gets every value (channel::subscribe).

@@ -164,6 +164,55 @@ class selection {
   std::int64_t until_ = forever;
 };
 
+// One of several channels that a case stands for.
+class part_case final : public case_base {
+ public:
+  part_case(case_base& whole, channel_base& from) noexcept
+      : case_base(sort::channel, &from, op::recv, whole.wants_close) {
+    op_at.slot = whole.slot_for(from);
+  }
+  void run() override {}
+};
+
+// With each case that stands for several channels taken apart. Such a case is closed when all its parts are,
+// so the parts that turn out to be closed are put aside until none is left.
+int choose_with_parts(std::span<case_base* const> cases, bool ordered) {
+  std::vector<std::unique_ptr<part_case>> parts;
+  std::vector<case_base*> list;
+  std::vector<int> index;
+  std::vector<std::size_t> open(cases.size(), 0);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    case_base& c = *cases[i];
+    if (!c.several) {
+      list.push_back(&c);
+      index.push_back(static_cast<int>(i));
+      continue;
+    }
+    for (const ref<channel_base>& p : static_cast<several*>(c.channel)->all()) {
+      list.push_back(parts.emplace_back(std::make_unique<part_case>(c, *p.get())).get());
+      index.push_back(static_cast<int>(i));
+      ++open[i];
+    }
+  }
+  for (;;) {
+    int chosen = 0;
+    {
+      entered in;
+      chosen = selection(list, ordered).run(in);
+    }
+    if (chosen < 0) return chosen;
+    const auto at = static_cast<std::size_t>(chosen);
+    const auto whole = static_cast<std::size_t>(index[at]);
+    case_base& c = *cases[whole];
+    if (!c.several) return static_cast<int>(whole);
+    c.result = list[at]->result;
+    c.part = list[at]->channel;
+    if (c.result != attempt::closed || --open[whole] == 0) return static_cast<int>(whole);
+    list.erase(list.begin() + chosen);
+    index.erase(index.begin() + chosen);
+  }
+}
+
 int choose_from(std::span<select_case> cases, bool ordered) {
   std::vector<case_base*> list;
   list.reserve(cases.size());
@@ -174,11 +223,15 @@ int choose_from(std::span<select_case> cases, bool ordered) {
 }  // namespace
 
 int choose(std::span<case_base* const> cases, bool ordered) {
+  bool parts = false;
   for (case_base* const c : cases) {
+    parts |= c->several;
     if (c->fresh) continue;
     c->prepare();
     c->fresh = true;
   }
+  if (parts) [[unlikely]]
+    return choose_with_parts(cases, ordered);
   entered in;
   return selection(cases, ordered).run(in);
 }

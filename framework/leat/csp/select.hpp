@@ -41,6 +41,7 @@ class case_base {
       : channel(other.channel),
         what(other.what),
         wants_close(other.wants_close),
+        several(other.several),
         until(other.until),
         op_at(other.op_at.kind) {}
   case_base& operator=(case_base&&) = delete;
@@ -51,12 +52,19 @@ class case_base {
   virtual void run() = 0;
   // For cases that outlive the expression they were made in.
   virtual void keep_value() {}
+  // Where a value from one of several channels goes.
+  virtual void* slot_for(channel_base& from) noexcept {
+    (void)from;
+    return op_at.slot;
+  }
 
   channel_base* channel;  // null: nil, or no channel's case
   sort what;
   bool wants_close;
-  bool fresh = false;  // prepared, and neither moved nor run since
-  bool dead = false;   // closed, and the handler does not want to know
+  bool fresh = false;            // prepared, and neither moved nor run since
+  bool dead = false;             // closed, and the handler does not want to know
+  bool several = false;          // `channel` stands for several: a merged end
+  channel_base* part = nullptr;  // the one of them that the value came from
   attempt result = attempt::pending;
   std::int64_t until = forever;
   op_case op_at;
@@ -96,7 +104,9 @@ class recv_case final : public case_base {
   recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {
     op_at.slot = &value_;
     fresh = !c || c->kind() != flavour::broadcast_reader;
+    several = c && c->kind() == flavour::merged;
   }
+  recv_case(recv_case&&) = default;
 
   void prepare() override {
     value_.reset();
@@ -105,20 +115,26 @@ class recv_case final : public case_base {
     if (channel && channel->kind() == flavour::broadcast_reader) op_at.slot = &node_;
   }
 
+  void* slot_for(channel_base& from) noexcept override {
+    if (from.kind() == flavour::broadcast_reader) return &node_;
+    return &value_;
+  }
+
   void run() override {
     if (result == attempt::closed) {
       if constexpr (told) handler_(std::optional<T>());
       return;
     }
+    channel_base& from = part ? *part : *channel;
     std::optional<T> v;
     if (node_) {
-      take_node(*channel, std::move(*node_), v);
+      take_node(from, std::move(*node_), v);
       node_.reset();
       call(std::move(*v));
     } else if constexpr (kept_inline<T>) {
       call(std::move(*value_));
     } else {
-      unbox(*channel, std::move(*value_), v);
+      unbox(from, std::move(*value_), v);
       value_.reset();
       call(std::move(*v));
     }
@@ -147,9 +163,13 @@ class send_case final : public case_base {
 
  public:
   send_case(channel_base* c, T&& v, F f)
-      : case_base(sort::channel, c, op::send, told), theirs_(&v), handler_(std::move(f)) {}
+      : case_base(sort::channel, c, op::send, told), theirs_(&v), handler_(std::move(f)) {
+    if (c && c->kind() == flavour::fan) aim_at_first();
+  }
   send_case(channel_base* c, const T& v, F f)
-      : case_base(sort::channel, c, op::send, told), own_(v), handler_(std::move(f)) {}
+      : case_base(sort::channel, c, op::send, told), own_(v), handler_(std::move(f)) {
+    if (c && c->kind() == flavour::fan) aim_at_first();
+  }
 
   void keep_value() override {
     if (theirs_) own_.emplace(std::move(*std::exchange(theirs_, nullptr)));
@@ -158,6 +178,10 @@ class send_case final : public case_base {
     T* const v = theirs_ ? theirs_ : &*own_;
     evicted_.reset();
     op_at.evicted = &evicted_;
+    if (fan_ && !for_the_rest_) {
+      for_the_rest_ = std::make_unique<std::optional<T>>();
+      fan_->copy(v, for_the_rest_.get());
+    }
     if (channel && channel->kind() == flavour::broadcast) {
       if (!node_) node_ = make_broadcast_node(std::move(*v));  // else it is still there from the last time
       op_at.slot = &node_;
@@ -173,6 +197,8 @@ class send_case final : public case_base {
   }
   void run() override {
     evicted_.reset();
+    if (fan_ && result != attempt::closed)
+      (void)fan_->send(*fan_, first_ + 1, &**std::exchange(for_the_rest_, nullptr), forever);
     if constexpr (told) {
       handler_(result == attempt::closed    ? send_status::closed
                : result == attempt::dropped ? send_status::dropped
@@ -196,6 +222,15 @@ class send_case final : public case_base {
     }
   }
 
+  void aim_at_first() noexcept {
+    fan_ = static_cast<csp::several*>(channel);
+    first_ = fan_->first_open();
+    channel = fan_->all()[first_].get();
+  }
+
+  const csp::several* fan_ = nullptr;
+  std::size_t first_ = 0;
+  std::unique_ptr<std::optional<T>> for_the_rest_;
   T* theirs_ = nullptr;  // moved from only if it is sent
   std::optional<T> own_;
   std::optional<cell<T>> evicted_;
