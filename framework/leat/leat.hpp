@@ -12,6 +12,11 @@
 #include <leat/csp/task_group.hpp>
 #include <leat/csp/ticker.hpp>
 #include <leat/csp/wait_group.hpp>
+#include <leat/process/actor.hpp>
+#include <leat/process/message.hpp>
+#include <leat/process/process.hpp>
+#include <leat/process/registry.hpp>
+#include <leat/process/settings.hpp>
 #include <leat/sched/blocking.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/local.hpp>

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Channels whose type is known at run time only: what the wiring of a service deals with. A port_type knows
+// how to make, join and look into channels of one C++ type; each port of a process class has one.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <leat/csp/channel.hpp>
+#include <leat/csp/merge.hpp>
+#include <leat/process/message.hpp>
+
+namespace leat {
+
+// Two ends that do not go together, or a port that is not there.
+class wiring_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A request and where its answer goes (actor.hpp).
+template <class Req, class Rep>
+class request;
+
+struct port_type {
+  using state = csp::ref<csp::channel_base>;
+
+  shape_fn message = nullptr;
+  shape_fn reply = nullptr;      // none: not asked
+  std::uint64_t value_size = 0;  // in a channel
+  state (*make)(std::size_t capacity, const channel_options& o) = nullptr;
+  // Null: values cannot be copied.
+  state (*make_broadcast)(std::size_t capacity, const channel_options& o) = nullptr;
+  state (*fan)(csp::several::parts all) = nullptr;
+  state (*merge)(csp::several::parts all) = nullptr;
+  // Takes a value out and destroys it. False: there is none.
+  bool (*discard)(csp::channel_base& c) = nullptr;
+  recv_status (*recv_json)(csp::channel_base& c, std::string& to, std::int64_t until) = nullptr;
+  // Throws message_error.
+  send_status (*send_json)(csp::channel_base& c, std::string_view text, std::int64_t until) = nullptr;
+
+  std::string message_name() const { return type_name(message()); }
+  std::string reply_name() const { return reply ? type_name(reply()) : std::string(); }
+};
+
+namespace ports {
+
+// What travels, and what is told of it.
+template <class T>
+struct content {
+  using message = T;
+  using reply = void;
+};
+template <class Req, class Rep>
+struct content<request<Req, Rep>> {
+  using message = Req;
+  using reply = Rep;
+};
+
+template <class T>
+constexpr port_type make_type() {
+  using message = typename content<T>::message;
+  using reply = typename content<T>::reply;
+  port_type t;
+  t.message = &shape_of<message>;
+  if constexpr (!std::is_void_v<reply>) t.reply = &shape_of<reply>;
+  t.value_size = sizeof(csp::cell<T>);
+  t.make = [](std::size_t capacity, const channel_options& o) {
+    return csp::ref<csp::channel_base>(csp::make_channel<T>(capacity, o));
+  };
+  t.merge = [](csp::several::parts all) { return csp::merge<T>(std::move(all)); };
+  t.discard = [](csp::channel_base& c) {
+    std::optional<T> v;
+    return csp::recv_value(&c, v, csp::at_once) == recv_status::received;
+  };
+  if constexpr (std::is_copy_constructible_v<T>) {
+    t.make_broadcast = [](std::size_t capacity, const channel_options& o) {
+      return csp::ref<csp::channel_base>(csp::make_broadcast<T>(capacity, o));
+    };
+    t.fan = [](csp::several::parts all) { return csp::fan_out<T>(std::move(all)); };
+  }
+  if constexpr (std::is_void_v<reply> && std::is_default_constructible_v<T>) {
+    t.recv_json = [](csp::channel_base& c, std::string& to, std::int64_t until) {
+      std::optional<T> v;
+      const recv_status s = csp::recv_value(&c, v, until);
+      if (v) shapes::write_json(shape_of<T>(), &*v, to);
+      return s;
+    };
+    t.send_json = [](csp::channel_base& c, std::string_view text, std::int64_t until) {
+      T v{};
+      shapes::read_json(shape_of<T>(), &v, text, {});
+      return csp::send_value(&c, v, until);
+    };
+  }
+  return t;
+}
+
+template <class T>
+inline constexpr port_type type_of = make_type<T>();
+
+}  // namespace ports
+
+// A shared handle. Default-constructed it holds nothing.
+class any_channel {
+ public:
+  any_channel() = default;
+  template <class T>
+  any_channel(const channel<T>& c) : any_channel(ports::type_of<T>, share(c.base())) {}
+  any_channel(const port_type& type, csp::ref<csp::channel_base> state)
+      : type_(&type), state_(std::move(state)) {}
+
+  // Throws channel_error.
+  static any_channel make(const port_type& type, std::size_t capacity, const channel_options& o = {}) {
+    return {type, type.make(capacity, o)};
+  }
+  // Every reader gets every value. Throws wiring_error if values cannot be copied.
+  static any_channel make(broadcast_t, const port_type& type, std::size_t capacity,
+                          const channel_options& o = {});
+  // A reader of its own; copies of it, and ports bound to it, share what it gets. *this is a broadcast
+  // channel.
+  any_channel subscribe(std::size_t capacity, full when_full = full::block) const {
+    return {*type_, csp::subscribe_to(state_, capacity, when_full)};
+  }
+
+  explicit operator bool() const noexcept { return static_cast<bool>(state_); }
+  const port_type& type() const noexcept { return *type_; }
+  csp::channel_base* base() const noexcept { return state_.get(); }
+  const csp::ref<csp::channel_base>& state() const noexcept { return state_; }
+
+  const std::string& name() const noexcept { return state_->name(); }
+  std::size_t size() const noexcept { return state_->size(); }
+  std::size_t capacity() const noexcept { return state_->capacity(); }
+  leat::flavour flavour() const noexcept { return state_->kind(); }
+  channel_stats stats() const noexcept { return state_->stats(); }
+  bool closed() const noexcept { return state_->is_closed(); }
+  void close() const noexcept { state_->close(); }
+
+  // Throws away what is left, and says how much. Requests among it are answered with failure.
+  std::size_t discard() const;
+
+  // For those who look into channels: the next value as JSON; a value from JSON. Throws wiring_error if the
+  // type has no text, message_error if the text is wrong.
+  recv_status recv_json(std::string& to, deadline d = deadline::never()) const;
+  send_status send_json(std::string_view text, deadline d = deadline::never()) const;
+
+  // Throws wiring_error if it is a channel of another type.
+  void check_type(const port_type& wanted) const;
+
+  // The typed ends. Throws wiring_error if it is a channel of another type.
+  template <class T>
+  leat::in<T> reader() const {
+    check_type(ports::type_of<T>);
+    return leat::in<T>(csp::reading_side<T>(state_));
+  }
+  template <class T>
+  leat::out<T> writer() const {
+    check_type(ports::type_of<T>);
+    return leat::out<T>(state_);
+  }
+
+ private:
+  static csp::ref<csp::channel_base> share(csp::channel_base* c) noexcept {
+    c->add_ref();
+    return csp::ref<csp::channel_base>(c);
+  }
+
+  const port_type* type_ = nullptr;
+  csp::ref<csp::channel_base> state_;
+};
+
+// "reading answered by status"
+std::string describe_content(const port_type& t);
+
+}  // namespace leat

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// CBOR (RFC 8949), the part of it that messages need: integers, floats of all widths, texts, byte strings,
+// arrays and maps of definite length, true, false, null. No tags, nothing of indefinite length.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <leat/base/value.hpp>
+#include <leat/process/message.hpp>
+#include <leat/process/path.hpp>
+#include <leat/process/scalar.hpp>
+
+namespace leat::shapes {
+namespace {
+
+enum major : std::uint8_t { positive, negative, bytes, text, array, map, tag, simple };
+constexpr std::uint8_t simple_false = 20, simple_true = 21, simple_null = 22, half = 25, single = 26,
+                       twice = 27;
+
+using output = std::vector<std::uint8_t>;
+
+void put_bytes(output& out, std::uint64_t v, unsigned n) {
+  while (n-- > 0) out.push_back(static_cast<std::uint8_t>(v >> (8 * n)));
+}
+
+// In the shortest form.
+void put_head(output& out, major m, std::uint64_t n) {
+  const auto first = [&](unsigned low) { out.push_back(static_cast<std::uint8_t>(unsigned{m} << 5 | low)); };
+  if (n < 24) return first(static_cast<unsigned>(n));
+  if (n <= 0xff) return first(24), put_bytes(out, n, 1);
+  if (n <= 0xffff) return first(25), put_bytes(out, n, 2);
+  if (n <= 0xffffffff) return first(26), put_bytes(out, n, 4);
+  first(27);
+  put_bytes(out, n, 8);
+}
+void put_integer(output& out, wide_integer i) {
+  put_head(out, i.negative ? negative : positive, i.negative ? ~i.bits : i.bits);
+}
+void put_text(output& out, std::string_view t) {
+  put_head(out, is_utf8(t) ? text : bytes, t.size());
+  out.insert(out.end(), t.begin(), t.end());
+}
+void put_simple(output& out, std::uint8_t what) {
+  out.push_back(static_cast<std::uint8_t>(simple << 5 | what));
+}
+
+class cbor_reader {
+ public:
+  cbor_reader(std::span<const std::uint8_t> in, const message_limits& limits) : in_(in), limits_(limits) {}
+
+  void read_all(const type_shape& s, void* v) {
+    if (in_.size() > limits_.bytes)
+      fail(0, nullptr, std::to_string(in_.size()) + " bytes; the limit is " + std::to_string(limits_.bytes));
+    read(s, v, nullptr, limits_.depth);
+    if (at_ != in_.size()) fail(at_, nullptr, "something follows after the end");
+  }
+
+ private:
+  struct head {
+    major kind;
+    std::uint8_t low;  // the five bits
+    std::uint64_t n;
+  };
+
+  [[noreturn]] void fail(std::size_t at, const step* path, const std::string& what) const {
+    const std::string where = path_text(path);
+    throw message_error("byte " + std::to_string(at) + ": " + (where.empty() ? "" : where + ": ") + what, at);
+  }
+  std::size_t left() const noexcept { return in_.size() - at_; }
+
+  head next(const step* path) {
+    if (left() == 0) fail(at_, path, "the data ends here");
+    const std::size_t begin = at_;
+    const std::uint8_t first = in_[at_++];
+    head h{static_cast<major>(first >> 5), static_cast<std::uint8_t>(first & 31), first & 31u};
+    if (h.low < 24) return h;
+    if (h.low > 27)
+      fail(begin, path, h.low == 31 ? "lengths that are not told are not read" : "a reserved form");
+    const std::size_t n = std::size_t{1} << (h.low - 24);
+    if (left() < n) fail(in_.size(), path, "the data ends here");
+    h.n = 0;
+    for (std::size_t i = 0; i < n; ++i) h.n = h.n << 8 | in_[at_++];
+    return h;
+  }
+  [[noreturn]] void expected(std::size_t at, const step* path, const std::string& what, const head& h) const {
+    static constexpr const char* names[] = {
+        "a number", "a negative number", "bytes", "a text", "a list", "a map", "a tag", "a simple value"};
+    fail(at, path, "expected " + what + ", got " + names[h.kind]);
+  }
+
+  wide_integer integer(const step* path, const std::string& wanted) {
+    const std::size_t begin = at_;
+    const head h = next(path);
+    if (h.kind == positive) return {false, h.n};
+    if (h.kind != negative) expected(begin, path, wanted, h);
+    if (h.n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      fail(begin, path, "a number that does not fit into 64 bits");
+    return {true, ~h.n};
+  }
+  std::int64_t signed_integer(const step* path, const std::string& wanted) {
+    const std::size_t begin = at_;
+    const wide_integer i = integer(path, wanted);
+    if (!i.negative && i.bits > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      fail(begin, path, "a number that does not fit into 64 bits");
+    return i.as_signed();
+  }
+
+  double real(const step* path) {
+    const std::size_t begin = at_;
+    const head h = next(path);
+    if (h.kind == positive) return static_cast<double>(h.n);
+    if (h.kind == negative) return -1.0 - static_cast<double>(h.n);
+    if (h.kind != simple) expected(begin, path, "a number", h);
+    switch (h.low) {
+      case twice: return std::bit_cast<double>(h.n);
+      case single: return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(h.n)));
+      case half: {
+        const int exponent = static_cast<int>(h.n >> 10 & 31);
+        const auto mantissa = static_cast<double>(h.n & 1023);
+        const double size = exponent == 0    ? std::ldexp(mantissa, -24)
+                            : exponent != 31 ? std::ldexp(mantissa + 1024, exponent - 25)
+                            : mantissa == 0  ? std::numeric_limits<double>::infinity()
+                                             : std::numeric_limits<double>::quiet_NaN();
+        return h.n & 0x8000 ? -size : size;
+      }
+      default: expected(begin, path, "a number", h);
+    }
+  }
+
+  std::string take_text(const step* path, const std::string& wanted) {
+    const std::size_t begin = at_;
+    const head h = next(path);
+    if (h.kind != text && h.kind != bytes) expected(begin, path, wanted, h);
+    if (h.n > left())
+      fail(begin, path,
+           "says it has " + std::to_string(h.n) + " bytes, but " + std::to_string(left()) + " are left");
+    const auto n = static_cast<std::size_t>(h.n);
+    std::string t(reinterpret_cast<const char*>(in_.data()) + at_, n);
+    if (h.kind == text && !is_utf8(t)) fail(begin, path, "a text that is not UTF-8");
+    at_ += n;
+    return t;
+  }
+
+  // The count of a list or map. Each element takes a byte at least.
+  std::size_t count(major kind, const step* path, const std::string& wanted) {
+    const std::size_t begin = at_;
+    const head h = next(path);
+    if (h.kind != kind) expected(begin, path, wanted, h);
+    if (h.n > left())
+      fail(begin, path,
+           "says it has " + std::to_string(h.n) + " elements, but " + std::to_string(left()) +
+               " bytes are left");
+    return static_cast<std::size_t>(h.n);
+  }
+
+  void read(const type_shape& s, void* v, const step* path, unsigned depth) {
+    const std::size_t begin = at_;
+    if (depth == 0) fail(at_, path, "deeper than " + std::to_string(limits_.depth) + " levels");
+    switch (s.form) {
+      case form::boolean: {
+        const head h = next(path);
+        if (h.kind != simple || (h.low != simple_false && h.low != simple_true))
+          expected(begin, path, "true or false", h);
+        as<bool>(v) = h.low == simple_true;
+        return;
+      }
+      case form::integer: {
+        const wide_integer i = integer(path, "a whole number");
+        if (!store_integer(s, v, i)) fail(begin, path, i.text() + " is not in the range " + integer_range(s));
+        return;
+      }
+      case form::size: {
+        const wide_integer i = integer(path, "a size");
+        if (i.negative) fail(begin, path, "a size is not negative");
+        as<byte_size>(v).bytes = i.bits;
+        return;
+      }
+      case form::real:
+        if (!store_real(s, v, real(path))) fail(begin, path, "does not fit into a " + std::string(s.name));
+        return;
+      case form::text: as<std::string>(v) = take_text(path, "a text"); return;
+      case form::enumeration: {
+        const std::string name = take_text(path, names_in_words(s));
+        const enumerator* const e = find_name(s, name);
+        if (!e) fail(begin, path, "expected " + names_in_words(s) + ", got " + quoted(name));
+        (void)s.set(v, e->value);
+        return;
+      }
+      case form::duration:
+      case form::moment:
+        if (!s.set(v, signed_integer(path, "nanoseconds")))
+          fail(begin, path, "does not fit into " + std::string(s.name));
+        return;
+      case form::maybe:
+        s.clear(v);
+        if (left() > 0 && in_[at_] == (simple << 5 | simple_null)) {
+          ++at_;
+        } else {
+          read(s.element(), s.append(v), path, depth - 1);
+        }
+        return;
+      case form::list: {
+        const std::size_t n = count(array, path, "a list");
+        s.clear(v);
+        for (step here{path}; here.index < n; ++here.index) {
+          if (++elements_ > limits_.elements)
+            fail(at_, path, "more than " + std::to_string(limits_.elements) + " elements");
+          read(s.element(), s.append(v), &here, depth - 1);
+        }
+        return;
+      }
+      case form::structure: return read_structure(s, v, path, depth);
+      case form::opaque: fail(at_, path, "a '" + std::string(s.name) + "' cannot be carried");
+    }
+  }
+
+  void read_structure(const type_shape& s, void* v, const step* path, unsigned depth) {
+    const std::size_t n = count(map, path, "a map with the fields of '" + std::string(s.name) + "'");
+    std::vector<bool> seen(s.field_count);
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t begin = at_;
+      const std::string name = take_text(path, "the name of a field");
+      std::size_t i = 0;
+      while (i < s.field_count && s.fields[i].name != name) ++i;
+      if (i == s.field_count) fail(begin, path, "'" + std::string(s.name) + "' has no field " + quoted(name));
+      if (seen[i]) fail(begin, path, "the field " + quoted(name) + " comes twice");
+      seen[i] = true;
+      const step here{path, s.fields[i].name};
+      read(s.fields[i].type(), s.fields[i].in(v), &here, depth - 1);
+    }
+    for (std::size_t i = 0; i < s.field_count; ++i) {
+      if (seen[i]) continue;
+      const type_shape& missing = s.fields[i].type();
+      if (missing.form != form::maybe)
+        fail(at_, path, "the field " + quoted(s.fields[i].name) + " is missing");
+      missing.clear(s.fields[i].in(v));
+    }
+  }
+
+  const std::span<const std::uint8_t> in_;
+  const message_limits& limits_;
+  std::size_t at_ = 0;
+  std::size_t elements_ = 0;
+};
+
+}  // namespace
+
+void write_cbor(const type_shape& s, const void* v, output& out) {
+  switch (s.form) {
+    case form::boolean: return put_simple(out, as<bool>(v) ? simple_true : simple_false);
+    case form::integer: return put_integer(out, load_integer(s, v));
+    case form::size: return put_head(out, positive, as<byte_size>(v).bytes);
+    case form::real:
+      if (s.size == sizeof(float)) {
+        put_simple(out, single);
+        return put_bytes(out, std::bit_cast<std::uint32_t>(as<float>(v)), 4);
+      }
+      put_simple(out, twice);
+      return put_bytes(out, std::bit_cast<std::uint64_t>(as<double>(v)), 8);
+    case form::text: return put_text(out, as<std::string>(v));
+    case form::enumeration: {
+      const enumerator* const e = find_value(s, s.get(v));
+      return e ? put_text(out, e->name) : put_integer(out, from_signed(s.get(v)));
+    }
+    case form::duration:
+    case form::moment: return put_integer(out, from_signed(s.get(v)));
+    case form::maybe:
+      if (s.length(v) == 0) return put_simple(out, simple_null);
+      return write_cbor(s.element(), s.at(part_of(v), 0), out);
+    case form::list: {
+      const std::size_t n = s.length(v);
+      put_head(out, array, n);
+      for (std::size_t i = 0; i < n; ++i) write_cbor(s.element(), s.at(part_of(v), i), out);
+      return;
+    }
+    case form::structure:
+      put_head(out, map, s.field_count);
+      for (std::size_t i = 0; i < s.field_count; ++i) {
+        put_text(out, s.fields[i].name);
+        write_cbor(s.fields[i].type(), s.fields[i].in(part_of(v)), out);
+      }
+      return;
+    case form::opaque: return put_simple(out, simple_null);
+  }
+}
+
+void read_cbor(const type_shape& s, void* v, std::span<const std::uint8_t> in, const message_limits& limits) {
+  cbor_reader(in, limits).read_all(s, v);
+}
+
+}  // namespace leat::shapes

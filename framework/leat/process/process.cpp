@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/process/process.hpp>
+
+#include <algorithm>
+
+#include <leat/process/construction.hpp>
+#include <leat/process/registry.hpp>
+#include <leat/process/settings.hpp>
+
+namespace leat {
+namespace processes {
+namespace {
+
+thread_local construction* next = nullptr;
+
+std::string lines(const std::vector<std::string>& all) {
+  std::string out;
+  for (const std::string& l : all) out += (out.empty() ? "" : "\n") + l;
+  return out;
+}
+
+}  // namespace
+
+construction* take_construction() noexcept { return std::exchange(next, nullptr); }
+
+std::string who(std::string_view class_name, const std::string& name) {
+  const std::string of = class_name.empty() ? std::string() : "class '" + std::string(class_name) + "'";
+  if (name.empty()) return of.empty() ? "a process" : of;
+  return "'" + name + "'" + (of.empty() ? "" : " of " + of);
+}
+
+std::unique_ptr<process> construct(std::unique_ptr<process> (*make)(), construction& with) {
+  struct guard {
+    explicit guard(construction* c) noexcept { next = c; }
+    ~guard() { next = nullptr; }
+  } set(&with);
+  return make();
+}
+
+std::unique_ptr<process> make(std::unique_ptr<process> (*construct_it)(), std::string_view class_name,
+                              const process_options& options) {
+  construction with{.class_name = class_name, .options = &options};
+  const std::string name = who(class_name, options.name);
+  std::unique_ptr<process> made;
+  try {
+    made = construct(construct_it, with);
+  } catch (...) {
+    with.check();  // what is wrong with the settings comes first: it may be the cause
+    throw;
+  }
+  if (const auto* const given = options.settings.get_if<value::table>()) {
+    for (const value_member& m : *given)
+      if (std::find(with.names.begin(), with.names.end(), m.key) == with.names.end())
+        with.setting_errors.push_back(name + " has no setting '" + m.key + "'");
+  } else if (options.settings) {
+    with.setting_errors.push_back(name + ": settings are a table, not " + to_text(options.settings));
+  }
+  with.check();
+  release(*made, options);
+  return made;
+}
+
+void release(process& p, const process_options& options) {
+  for (const port_binding& b : options.ports)
+    if (std::none_of(p.ports_.begin(), p.ports_.end(),
+                     [&](const process::connected& c) { return c.port.name == b.port; }))
+      throw wiring_error(p.who() + " has no port '" + b.port + "'");
+  p.making_ = nullptr;
+}
+
+}  // namespace processes
+
+void construction::check() const {
+  if (!setting_errors.empty()) throw setting_error(processes::lines(setting_errors));
+  if (!wiring_errors.empty()) throw wiring_error(processes::lines(wiring_errors));
+}
+
+process::process() : making_(processes::take_construction()) {
+  if (making_ && making_->options) name_ = making_->options->name;
+}
+process::~process() = default;
+
+std::string process::who() const {
+  return processes::who(making_ ? making_->class_name : std::string_view(), name_);
+}
+
+void process::connect(connected& c, const any_channel& channel) const {
+  const ports::record& port = c.port;
+  try {
+    channel.check_type(*port.type);
+  } catch (const wiring_error& e) {
+    throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + e.what());
+  }
+  csp::ref<csp::channel_base> side = channel.state();
+  if (!port.is_out && side->kind() == flavour::broadcast)
+    side = csp::subscribe_to(side, side->capacity(), side->when_full());
+  if (port.is_out && !c.to.empty() && !port.type->fan)
+    throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + describe_content(*port.type) +
+                       " cannot be copied, so it can go to one channel only");
+  c.to.push_back(std::move(side));
+  if (c.to.size() == 1) {
+    port.bind(port.end, c.to.front());
+  } else {
+    port.bind(port.end, port.is_out ? port.type->fan(c.to) : port.type->merge(c.to));
+  }
+}
+
+void process::connect(std::string_view port, const any_channel& channel) {
+  for (connected& c : ports_)
+    if (c.port.name == port) return connect(c, channel);
+  std::string known;
+  for (const connected& c : ports_) known += (known.empty() ? "" : ", ") + std::string(c.port.name);
+  throw wiring_error(who() + " has no port '" + std::string(port) + "'; it has " +
+                     (known.empty() ? "none" : known));
+}
+
+void process::add_port(const ports::record& r) {
+  connected& c = ports_.emplace_back(connected{r, {}});
+  if (!making_) return;
+  if (making_->describes) {
+    port_schema s;
+    s.name = r.name;
+    s.direction = r.is_out ? port_direction::out : port_direction::in;
+    s.message = r.type->message_name();
+    s.reply = r.type->reply_name();
+    s.value_size = r.type->value_size;
+    s.optional = r.is_optional;
+    s.shareable = !r.is_exclusive;
+    s.inbox = r.inbox;
+    s.help = r.help;
+    making_->describes->ports.push_back(std::move(s));
+    making_->types->push_back(r.type);
+    return;
+  }
+  for (const port_binding& b : making_->options->ports) {
+    if (b.port != r.name) continue;
+    for (const any_channel& channel : b.channels) {
+      try {
+        connect(c, channel);
+      } catch (const wiring_error& e) {
+        making_->wiring_errors.emplace_back(e.what());
+      }
+    }
+  }
+}
+
+void process::add_setting(const setting_registration& s) {
+  const auto wrong = [&](const std::string& what) {
+    const std::string text = who() + ": setting '" + std::string(s.name) + "': " + what;
+    if (!making_) throw setting_error(text);
+    making_->setting_errors.push_back(text);
+  };
+  if (making_ && making_->describes) {
+    making_->describes->settings.push_back(shapes::schema_of(s));
+    if (std::string why = s.required ? std::string() : shapes::check_limits(*s.shape, s.to, *s.limits);
+        !why.empty())
+      wrong("its default " + why);
+    return;
+  }
+  const value* given = nullptr;
+  if (making_) {
+    making_->names.emplace_back(s.name);
+    given = making_->options->settings.find(s.name);
+  }
+  if (!given) {
+    if (s.required) wrong("is required");
+    return;
+  }
+  std::string why = shapes::read_value(*s.shape, s.to, *given);
+  if (why.empty()) why = shapes::check_limits(*s.shape, s.to, *s.limits);
+  if (!why.empty()) wrong(why);
+}
+
+}  // namespace leat

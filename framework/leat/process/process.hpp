@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A process: an object with ports and settings, and a run() that a G calls.
+//
+//   class smooth : public leat::process {
+//     leat::in<sample>   raw{this, "raw"};
+//     leat::out<sample>  clean{this, "clean", "averages", leat::optional_port};
+//     leat::setting<int> window{this, "window", 8, "samples averaged", leat::between(1, 1024)};
+//     void run() override { for (sample s : raw) ... }
+//   };
+//   LEAT_PROCESS(smooth, "moving average");
+//
+// The class is its own schema: one object is made only to see which ports and settings register themselves.
+// So a constructor must do nothing but construct; what opens files or sockets belongs into run().
+//
+// In a service the objects are made by process_class::make, with settings and channels at hand before the
+// members are constructed. In plain code they are made like any object (each setting has its default), then
+// connected: smooth s; s.connect("raw", channel); s.run(). Or with leat::make<smooth>(options).
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <leat/base/value.hpp>
+#include <leat/process/any_channel.hpp>
+
+namespace leat {
+
+template <class Req, class Rep>
+struct ask;
+
+struct setting_schema;
+struct class_schema;
+
+// Options of a port, in any order after its name: these and a text of help.
+struct optional_port_t {};
+inline constexpr optional_port_t optional_port{};  // may stay unconnected; then it is nil
+struct exclusive_port_t {};
+inline constexpr exclusive_port_t exclusive_port{};  // not to be shared by replicas
+
+struct port_binding {
+  std::string port;
+  std::vector<any_channel> channels;
+};
+
+// What an object is made with.
+struct process_options {
+  std::string name = {};
+  value settings = {};  // a table, or nothing
+  std::vector<port_binding> ports = {};
+};
+
+class process;
+
+namespace ports {
+
+struct record {
+  std::string_view name;
+  bool is_out = false;
+  bool is_optional = false;
+  bool is_exclusive = false;
+  std::string_view inbox = {};
+  std::string_view help = {};
+  const port_type* type = nullptr;
+  void* end = nullptr;
+  void (*bind)(void* end, csp::ref<csp::channel_base> to) = nullptr;
+};
+
+inline void apply(record& r, optional_port_t) noexcept { r.is_optional = true; }
+inline void apply(record& r, exclusive_port_t) noexcept { r.is_exclusive = true; }
+inline void apply(record& r, std::string_view help) noexcept { r.help = help; }
+
+template <class T>
+record of_in(in<T>& end, std::string_view name) noexcept {
+  return {
+      .name = name, .type = &type_of<T>, .end = &end, .bind = [](void* e, csp::ref<csp::channel_base> to) {
+        *static_cast<in<T>*>(e) = in<T>(std::move(to));
+      }};
+}
+template <class T>
+record of_out(out<T>& end, std::string_view name) noexcept {
+  return {.name = name,
+          .is_out = true,
+          .type = &type_of<T>,
+          .end = &end,
+          .bind = [](void* e, csp::ref<csp::channel_base> to) {
+            *static_cast<out<T>*>(e) = out<T>(std::move(to));
+          }};
+}
+
+}  // namespace ports
+
+struct setting_registration;  // settings.hpp
+struct construction;
+
+namespace processes {
+void release(process& p, const process_options& o);
+}
+
+class process {
+ public:
+  virtual ~process();
+  process(const process&) = delete;
+  process& operator=(const process&) = delete;
+
+  // Returning: done. Throwing: failed.
+  virtual void run() = 0;
+
+  const std::string& name() const noexcept { return name_; }
+
+  // Before run(). A port that is connected more than once receives from all its channels, fairly, or sends to
+  // each. Throws wiring_error if there is no such port or its type is another.
+  void connect(std::string_view port, const any_channel& channel);
+
+  // Inside of a process it needs no namespace: inbox<reading, ask<question, answer>>.
+  template <class Req, class Rep>
+  using ask = leat::ask<Req, Rep>;
+
+  // For the members; not for users.
+  void add_port(const ports::record& r);
+  void add_setting(const setting_registration& s);
+
+ protected:
+  process();
+
+ private:
+  friend void processes::release(process& p, const process_options& o);
+  struct connected {
+    ports::record port;
+    csp::several::parts to;
+  };
+  void connect(connected& c, const any_channel& channel) const;
+  std::string who() const;
+
+  std::string name_;
+  std::vector<connected> ports_;
+  construction* making_ = nullptr;  // until the constructors have run; null in plain code
+};
+
+// What in<T> and out<T> call (csp/channel.hpp).
+template <class T, class... Options>
+void register_port(process* owner, in<T>& end, std::string_view name, const Options&... options) {
+  ports::record r = ports::of_in(end, name);
+  (ports::apply(r, options), ...);
+  owner->add_port(r);
+}
+template <class T, class... Options>
+void register_port(process* owner, out<T>& end, std::string_view name, const Options&... options) {
+  ports::record r = ports::of_out(end, name);
+  (ports::apply(r, options), ...);
+  owner->add_port(r);
+}
+
+}  // namespace leat

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/process/registry.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include <leat/base/schema.hpp>
+#include <leat/process/construction.hpp>
+
+namespace leat {
+namespace {
+
+// Constants, so that they are there before any class is registered. Written while the program starts and when
+// libraries are loaded; the linker's lock orders both.
+const process_class* classes = nullptr;
+const shapes::message_entry* messages = nullptr;
+
+}  // namespace
+
+namespace shapes {
+message_entry::message_entry(shape_fn s) noexcept : shape(s), next(messages) { messages = this; }
+const message_entry* first_message() noexcept { return messages; }
+}  // namespace shapes
+
+process_class::process_class(std::string_view n, std::string_view h, processes::construct_fn construct,
+                             std::size_t size) noexcept
+    : name(n), help(h), object_size(size), next(classes), construct_(construct) {
+  classes = this;
+}
+
+class class_registry final : public catalog {
+ public:
+  struct entry {
+    const process_class* made_by = nullptr;
+    class_schema schema = {};
+    std::vector<const port_type*> types = {};
+  };
+
+  static class_registry& get() {
+    static class_registry all;
+    all.load();
+    return all;
+  }
+
+  const entry* find(std::string_view name) const {
+    const std::scoped_lock hold(lock_);
+    const auto found = classes_.find(name);
+    return found == classes_.end() ? nullptr : found->second.get();
+  }
+
+  const class_schema* find_class(std::string_view name) const override {
+    const entry* const e = find(name);
+    return e ? &e->schema : nullptr;
+  }
+  std::vector<const class_schema*> classes() const override {
+    const std::scoped_lock hold(lock_);
+    std::vector<const class_schema*> all;
+    for (const auto& [name, e] : classes_) all.push_back(&e->schema);
+    return all;
+  }
+  const message_schema* find_message(std::string_view name) const override {
+    const std::scoped_lock hold(lock_);
+    const auto found = messages_.find(name);
+    return found == messages_.end() ? nullptr : &found->second->schema;
+  }
+  std::vector<const message_schema*> messages() const override {
+    const std::scoped_lock hold(lock_);
+    std::vector<const message_schema*> all;
+    for (const auto& [name, m] : messages_) all.push_back(&m->schema);
+    return all;
+  }
+  std::vector<std::string> problems() const {
+    const std::scoped_lock hold(lock_);
+    return problems_;
+  }
+
+ private:
+  struct message {
+    const type_shape* shape = nullptr;
+    message_schema schema = {};
+  };
+
+  void problem(std::string text) {
+    if (std::find(problems_.begin(), problems_.end(), text) == problems_.end())
+      problems_.push_back(std::move(text));
+  }
+
+  void load() {
+    const std::scoped_lock hold(lock_);
+    for (const shapes::message_entry* m = leat::messages; m != last_message_; m = m->next) add(m->shape());
+    last_message_ = leat::messages;
+    std::vector<const process_class*> fresh;
+    for (const process_class* c = leat::classes; c != last_class_; c = c->next) fresh.push_back(c);
+    last_class_ = leat::classes;
+    for (auto c = fresh.rbegin(); c != fresh.rend(); ++c) add(**c);
+  }
+
+  void add(const type_shape& s) {
+    const std::string name = type_name(s);
+    std::unique_ptr<message>& known = messages_[name];
+    if (known) {
+      const bool named = s.form == form::structure || s.form == form::opaque || s.form == form::enumeration;
+      if (known->shape != &s && named)
+        problem("two messages are called '" + name + "': name one of them with LEAT_MESSAGE_AS");
+      return;
+    }
+    known = std::make_unique<message>();
+    known->shape = &s;
+    known->schema.name = name;
+    known->schema.size = s.size;
+    for (std::size_t i = 0; i < s.field_count; ++i)
+      known->schema.fields.push_back({std::string(s.fields[i].name), type_name(s.fields[i].type())});
+  }
+
+  void add(const process_class& c) {
+    const std::string name(c.name);
+    std::unique_ptr<entry>& known = classes_[name];
+    if (known) {
+      problem("two process classes are called '" + name + "': name one of them with LEAT_PROCESS_AS");
+      return;
+    }
+    known = std::make_unique<entry>();
+    known->made_by = &c;
+    known->schema.name = name;
+    known->schema.help = c.help;
+    known->schema.object_size = c.object_size;
+    describe(*known);
+    for (const port_type* t : known->types) {
+      add(t->message());
+      if (t->reply) add(t->reply());
+    }
+  }
+
+  void describe(entry& e) {
+    construction with{.class_name = e.schema.name, .describes = &e.schema, .types = &e.types};
+    const std::string who = "process class '" + e.schema.name + "' ";
+    try {
+      (void)processes::construct(e.made_by->construct_, with);
+    } catch (const std::exception& x) {
+      problem(who + "cannot be constructed: " + x.what());
+    } catch (...) {
+      problem(who + "cannot be constructed");
+    }
+    for (const std::string& text : with.setting_errors) problem("process " + text);
+    const auto twice = [&](const auto& all, const char* what) {
+      for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k)
+          if (all[k].name == all[i].name) problem(who + "has two " + what + " called '" + all[i].name + "'");
+    };
+    twice(e.schema.ports, "ports");
+    twice(e.schema.settings, "settings");
+  }
+
+  mutable std::mutex lock_;
+  // Pointers into them are handed out: nothing is ever removed.
+  std::map<std::string, std::unique_ptr<entry>, std::less<>> classes_;
+  std::map<std::string, std::unique_ptr<message>, std::less<>> messages_;
+  std::vector<std::string> problems_;
+  const process_class* last_class_ = nullptr;
+  const shapes::message_entry* last_message_ = nullptr;
+};
+
+const class_schema& process_class::schema() const {
+  static const class_schema none{};
+  const class_registry::entry* const e = class_registry::get().find(name);
+  return e ? e->schema : none;
+}
+
+const port_type* process_class::find_port_type(std::string_view port) const {
+  const class_registry::entry* const e = class_registry::get().find(name);
+  if (!e) return nullptr;
+  for (std::size_t i = 0; i < e->schema.ports.size(); ++i)
+    if (e->schema.ports[i].name == port) return e->types[i];
+  return nullptr;
+}
+
+const process_class* find_process_class(std::string_view name) {
+  const class_registry::entry* const e = class_registry::get().find(name);
+  return e ? e->made_by : nullptr;
+}
+
+const catalog& program_catalog() { return class_registry::get(); }
+std::vector<std::string> catalog_problems() { return class_registry::get().problems(); }
+
+}  // namespace leat

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The process classes and messages of this program, by name: the catalog that configurations are checked
+// against, and the factory that services are made with.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <leat/process/macros.hpp>
+#include <leat/process/process.hpp>
+
+namespace leat {
+
+class catalog;
+
+namespace processes {
+
+using construct_fn = std::unique_ptr<process> (*)();
+std::unique_ptr<process> make(construct_fn construct, std::string_view class_name, const process_options& o);
+void release(process& p, const process_options& o);
+
+template <class P>
+std::unique_ptr<process> construct_one() {
+  return std::make_unique<P>();
+}
+
+}  // namespace processes
+
+// Made by LEAT_PROCESS; lives as long as the program. A class in a static library is only there if something
+// else of its file is used, or the library is an object library.
+class process_class {
+ public:
+  process_class(std::string_view name, std::string_view help, processes::construct_fn construct,
+                std::size_t object_size) noexcept;
+  process_class(const process_class&) = delete;
+  process_class& operator=(const process_class&) = delete;
+
+  const std::string_view name;
+  const std::string_view help;
+  const std::size_t object_size;
+
+  // A fresh object, with its settings read and its ports connected; those that are not named are nil. Throws
+  // setting_error or wiring_error with all that is wrong, and what the class's constructors throw.
+  std::unique_ptr<process> make(const process_options& o) const {
+    return processes::make(construct_, name, o);
+  }
+
+  // In the order of the ports of the class's schema. Null: there is no such port. Describes the class.
+  const port_type* find_port_type(std::string_view port) const;
+  // What class_schema says of it.
+  const class_schema& schema() const;
+
+  const process_class* const next;  // among all
+
+ private:
+  friend class class_registry;
+  const processes::construct_fn construct_;
+};
+
+// By name; of two classes with one name, the one that the linker put first. Null: none.
+const process_class* find_process_class(std::string_view name);
+
+// All classes and messages that are linked into this program. The first call, here or above, makes one object
+// of each class to see what it has.
+const catalog& program_catalog();
+
+// What is wrong with the classes themselves, for the start of a program to report: names that are taken
+// twice, classes that cannot be constructed, defaults out of range.
+std::vector<std::string> catalog_problems();
+
+// An object of a class that need not be registered.
+template <class P>
+std::unique_ptr<P> make(const process_options& o = {}) {
+  static_assert(std::is_base_of_v<process, P>);
+  return std::unique_ptr<P>(static_cast<P*>(processes::make(&processes::construct_one<P>, {}, o).release()));
+}
+
+}  // namespace leat
+
+#define LEAT_PROCESS_AS(text, type, help)                                 \
+  namespace {                                                             \
+  const ::leat::process_class LEAT_UNIQUE(leat_process_){                 \
+      text, help, &::leat::processes::construct_one<type>, sizeof(type)}; \
+  }                                                                       \
+  static_assert(true)
+
+// At namespace scope: from now on `use = "type"` works in TOML.
+#define LEAT_PROCESS(type, help) LEAT_PROCESS_AS(::leat::shapes::unqualified(#type), type, help)

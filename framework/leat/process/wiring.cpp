@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/process/any_channel.hpp>
+
+namespace leat {
+
+std::string describe_content(const port_type& t) {
+  return "'" + t.message_name() + "'" + (t.reply ? " answered by '" + t.reply_name() + "'" : std::string());
+}
+
+any_channel any_channel::make(broadcast_t, const port_type& type, std::size_t capacity,
+                              const channel_options& o) {
+  if (!type.make_broadcast)
+    throw wiring_error("channel '" + o.name + "': " + describe_content(type) +
+                       " cannot be copied, so not every reader can have it");
+  return {type, type.make_broadcast(capacity, o)};
+}
+
+std::size_t any_channel::discard() const {
+  std::size_t n = 0;
+  if (state_->kind() == flavour::broadcast) return n;
+  while (type_->discard(*state_.get())) ++n;
+  return n;
+}
+
+recv_status any_channel::recv_json(std::string& to, deadline d) const {
+  if (!type_->recv_json) throw wiring_error(describe_content(*type_) + " cannot be written as text");
+  to.clear();
+  return type_->recv_json(*state_.get(), to, csp::until_ns(d));
+}
+
+send_status any_channel::send_json(std::string_view text, deadline d) const {
+  if (!type_->send_json) throw wiring_error(describe_content(*type_) + " cannot be written as text");
+  return type_->send_json(*state_.get(), text, csp::until_ns(d));
+}
+
+void any_channel::check_type(const port_type& wanted) const {
+  if (!state_) throw wiring_error("no channel where one of " + describe_content(wanted) + " is wanted");
+  if (type_ == &wanted) return;
+  throw wiring_error(
+      "channel '" + name() + "' carries " + describe_content(*type_) + ", not " + describe_content(wanted) +
+      (describe_content(*type_) == describe_content(wanted) ? " of another C++ type with the same name"
+                                                            : ""));
+}
+
+}  // namespace leat
