@@ -36,15 +36,18 @@ function(leat_umbrella)
   target_link_libraries(leat INTERFACE ${modules})
 endfunction()
 
-# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds])
+# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
-# as long.
+# as long. ONE_THREAD: ThreadSanitizer has nothing to find in it, and it is not built there.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD" "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(arg_ONE_THREAD AND "thread" IN_LIST LEAT_SANITIZE)
+    return()
   endif()
   string(REPLACE "/" "-" target "test-${name}")
   add_executable(${target} ${arg_SOURCES})
