@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <ranges>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -31,6 +32,7 @@ struct const_bytes {
   // A literal without its terminating zero, unlike any other array of char.
   constexpr const_bytes(std::string_view text) noexcept : data(text.data()), size(text.size()) {}
   constexpr const_bytes(const char* text) noexcept : const_bytes(std::string_view(text)) {}
+  const_bytes(const std::string& text) noexcept : const_bytes(std::string_view(text)) {}
   template <std::ranges::contiguous_range R>
   requires std::ranges::sized_range<R> && byte_like<std::ranges::range_value_t<R>> &&
       (!std::is_convertible_v<const R&, std::string_view>)const_bytes(const R& range) noexcept

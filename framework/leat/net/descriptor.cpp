@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <leat/net/io_wait.hpp>
+#include <leat/net/last_error.hpp>
 #include <leat/net/system_call.hpp>
 #include <leat/net/watch.hpp>
 #include <leat/sched/stop.hpp>
@@ -134,9 +135,10 @@ std::size_t descriptor::read_some(mutable_bytes into, std::error_code& ec, deadl
         drained_ = stream_ && n > 0 && n < into.size && watch_->short_read_means_empty();
         return n;
       }
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        ec = system_error_code(errno);
+      const int error = last_error();
+      if (error == EINTR) continue;
+      if (error != EAGAIN && error != EWOULDBLOCK) {
+        ec = system_error_code(error);
         return 0;
       }
     }
@@ -153,9 +155,10 @@ std::size_t descriptor::write_some(const_bytes from, std::error_code& ec, deadli
                       : kind_ == kind::pipe ? write_to_pipe(fd_, from.data, from.size)
                                             : ::write(fd_, from.data, from.size);
     if (k >= 0) return static_cast<std::size_t>(k);
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) {
-      ec = system_error_code(errno);
+    const int error = last_error();
+    if (error == EINTR) continue;
+    if (error != EAGAIN && error != EWOULDBLOCK) {
+      ec = system_error_code(error);
       return 0;
     }
     wait_writable("write", ec, until);

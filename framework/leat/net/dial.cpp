@@ -34,9 +34,14 @@ found look_up(const std::string& host, const std::string& port) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
   addrinfo* list = nullptr;
-  const int e = leat::blocking([&] { return ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list); });
+  int error = 0;
+  const int e = leat::blocking([&] {
+    const int r = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list);
+    error = errno;  // of this thread, on which the G need not be afterwards
+    return r;
+  });
   if (e == EAI_SYSTEM) {
-    f.ec = {errno, std::system_category()};
+    f.ec = {error, std::system_category()};
   } else if (e != 0) {
     f.ec = {e, resolver_errors};
   }

@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <leat/net/last_error.hpp>
 #include <leat/net/socket.hpp>
 
 namespace leat::net {
@@ -29,6 +31,12 @@ bool nobody_listens(const address& a) noexcept {
 bool is_socket_file(const std::string& path) noexcept {
   struct stat s {};
   return ::lstat(path.c_str(), &s) == 0 && S_ISSOCK(s.st_mode);
+}
+
+// Of TCP one learns it by EINVAL from accept, but a Unix listener that does not block says EAGAIN.
+bool is_shut_down(int fd) noexcept {
+  pollfd p{fd, POLLRDHUP, 0};
+  return ::poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
 }
 
 }  // namespace
@@ -71,7 +79,7 @@ void listener::shutdown() noexcept { (void)::shutdown(d_.fd(), SHUT_RDWR); }
 
 stream listener::accept(std::error_code& ec, deadline until) {
   ec.clear();
-  for (;;) {
+  for (bool woken = false;; woken = true) {
     const int fd = ::accept4(d_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       no_delay(fd);
@@ -82,7 +90,8 @@ stream listener::accept(std::error_code& ec, deadline until) {
         return {};
       }
     }
-    switch (errno) {
+    const int error = last_error();
+    switch (error) {
       // Of the connection that was to be accepted; accept(2) names them.
       case EINTR:
       case ECONNABORTED:
@@ -94,9 +103,12 @@ stream listener::accept(std::error_code& ec, deadline until) {
       case EHOSTUNREACH:
       case EOPNOTSUPP:
       case ENETUNREACH: continue;
-      case EAGAIN: break;
+      case EAGAIN:
+        if (!woken || !is_shut_down(d_.fd())) break;
+        ec = std::make_error_code(std::errc::operation_canceled);
+        return {};
       case EINVAL: ec = std::make_error_code(std::errc::operation_canceled); return {};  // shut down
-      default: ec = {errno, std::system_category()}; return {};
+      default: ec = {error, std::system_category()}; return {};
     }
     d_.wait_readable("accept", ec, until);
     if (ec) return {};
