@@ -4,7 +4,12 @@
 #pragma once
 #include <leat/net/address.hpp>
 #include <leat/net/await.hpp>
+#include <leat/net/child.hpp>
 #include <leat/net/dial.hpp>
+#include <leat/net/file.hpp>
 #include <leat/net/io.hpp>
 #include <leat/net/listener.hpp>
+#include <leat/net/serial.hpp>
+#include <leat/net/signals.hpp>
 #include <leat/net/stream.hpp>
+#include <leat/net/udp.hpp>

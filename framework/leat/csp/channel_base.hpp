@@ -152,6 +152,14 @@ class channel_base {
   virtual std::int64_t due() noexcept { return forever; }
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  // For somebody who knows of the channel without a handle, while it is kept from being freed. False: the last
+  // handle has gone.
+  bool add_ref_unless_gone() noexcept {
+    std::uint32_t n = refs_.load(std::memory_order_relaxed);
+    while (n != 0 && !refs_.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) {
+    }
+    return n != 0;
+  }
   void drop_ref() noexcept {
     // Release: what this handle did. Acquire: what all others did, before the end.
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

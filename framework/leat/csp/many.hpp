@@ -32,7 +32,7 @@
 namespace leat::csp {
 
 template <class Cell>
-class many_channel final : public channel_base {
+class many_channel : public channel_base {
  public:
   many_channel(std::size_t capacity, const channel_options& o)
       : channel_base(o.full == leat::full::latest ? flavour::latest
