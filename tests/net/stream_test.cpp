@@ -25,7 +25,8 @@ std::string pattern(std::size_t n) {
 TEST_CASE("bytes arrive in order and whole, whatever their number") {
   for (const char* const kind : kinds) {
     at_procs([&] {
-      auto [a, b] = connected(kind);
+      stream_pair pair = connected(kind);
+      stream &a = pair.near, &b = pair.far;
       const std::string sent = pattern(1 << 20);
       auto writer = spawn([&] {
         a.write(sent, patience);
@@ -43,7 +44,8 @@ TEST_CASE("bytes arrive in order and whole, whatever their number") {
 
 TEST_CASE("one byte at a time makes the same lines as all at once") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     auto writer = spawn([&] {
       for (const char c : std::string_view("one\r\ntwo\n\nlast")) {
         a.write({&c, 1}, patience);
@@ -60,7 +62,8 @@ TEST_CASE("one byte at a time makes the same lines as all at once") {
 
 TEST_CASE("what a line left in the buffer is what the next read gets") {
   run_clean(with_procs(2), [] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     a.write("head\nabcdef");
     CHECK(b.read_line(patience) == "head");
     CHECK(eventually([&] { return b.buffered() == 6; }));
@@ -73,7 +76,8 @@ TEST_CASE("what a line left in the buffer is what the next read gets") {
 
 TEST_CASE("a line of the limit is read, and one byte more is an error that keeps the rest") {
   run_clean(with_procs(2), [] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     b.line_limit(8);
     a.write("12345678\n123456789\nnext\n");
     CHECK(b.read_line(patience) == "12345678");
@@ -85,7 +89,8 @@ TEST_CASE("a line of the limit is read, and one byte more is an error that keeps
 
 TEST_CASE("a line limit also holds where the buffer ends") {
   run_clean(with_procs(2), [] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     const std::string line(4096, 'x');
     b.line_limit(4096);
     auto writer = spawn([&] { a.write(line + "\n" + line + "y\n", patience); });
@@ -97,7 +102,8 @@ TEST_CASE("a line limit also holds where the buffer ends") {
 
 TEST_CASE("a delimiter of several bytes is found across reads") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     auto writer = spawn([&] {
       for (const char* const part : {"head\r", "\n", "\r", "\nbody\r\n\r", "x"}) {
         a.write(part, patience);
@@ -116,7 +122,8 @@ TEST_CASE("a delimiter of several bytes is found across reads") {
 
 TEST_CASE("a stream that ends inside an exact read says how much was missing") {
   run_clean(with_procs(2), [] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     a.write("abc");
     a.close();
     char got[10];
@@ -127,7 +134,8 @@ TEST_CASE("a stream that ends inside an exact read says how much was missing") {
 
 TEST_CASE("a half-closed connection still carries the other way") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     a.write("question\n");
     a.shutdown_write();
     CHECK(b.read_line(patience) == "question");
@@ -139,7 +147,8 @@ TEST_CASE("a half-closed connection still carries the other way") {
 
 TEST_CASE("a reset is an error for the reader and for the writer") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     auto reader = start_waiting([&] {
       char c = 0;
       CHECK(error_of([&] { (void)b.read_some({&c, 1}, patience); }) == std::errc::connection_reset);
@@ -153,7 +162,8 @@ TEST_CASE("a reset is an error for the reader and for the writer") {
 
 TEST_CASE("a read and a write that wait end at their deadline") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     char c = 0;
     CHECK(error_of([&] { (void)b.read_some({&c, 1}, 5ms); }) == std::errc::timed_out);
     const std::string much(16 << 20, 'x');
@@ -166,7 +176,8 @@ TEST_CASE("a read and a write that wait end at their deadline") {
 
 TEST_CASE("a deadline that has passed does not hide what is there") {
   run_clean(with_procs(1), [] {
-    auto [a, b] = connected("unix:@leat-stream-test");
+    stream_pair pair = connected("unix:@leat-stream-test");
+    stream &a = pair.near, &b = pair.far;
     a.write("x");
     char c = 0;
     CHECK(b.read_some({&c, 1}, deadline(now() - 1s)) == 1);
@@ -175,7 +186,8 @@ TEST_CASE("a deadline that has passed does not hide what is there") {
 
 TEST_CASE("a stop ends a read that waits, and one that would not have to") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     CHECK(stops_while_waiting([&] {
       char c = 0;
       (void)b.read_some({&c, 1});
@@ -183,13 +195,13 @@ TEST_CASE("a stop ends a read that waits, and one that would not have to") {
     a.write("x");
     stop_source asked;
     asked.request_stop();
-    spawn({.stop = asked}, [&, &near = a, &far = b] {
+    spawn({.stop = asked}, [&] {
       char c = 0;
       std::error_code ec;
-      CHECK(far.read_some({&c, 1}, ec) == 0);
+      CHECK(b.read_some({&c, 1}, ec) == 0);
       CHECK(ec == std::errc::operation_canceled);
-      far.write("goodbye\n");  // does not wait, so it goes out
-      CHECK(near.is_open());
+      b.write("goodbye\n");  // does not wait, so it goes out
+      CHECK(a.is_open());
     }).get();
     CHECK(a.read_line(patience) == "goodbye");
   });
@@ -197,19 +209,21 @@ TEST_CASE("a stop ends a read that waits, and one that would not have to") {
 
 TEST_CASE("a stop ends a write that waits") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     const std::string much(16 << 20, 'x');
-    CHECK(stops_while_waiting([&, &near = a] { near.write(much); }));
+    CHECK(stops_while_waiting([&] { a.write(much); }));
     CHECK(b.is_open());
   });
 }
 
 TEST_CASE("a shutdown from elsewhere ends who reads") {
   at_procs([] {
-    auto [a, b] = connected();
-    auto reader = start_waiting([&, &far = b] {
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
+    auto reader = start_waiting([&] {
       char c = 0;
-      CHECK(far.read_some({&c, 1}, patience) == 0);
+      CHECK(b.read_some({&c, 1}, patience) == 0);
     });
     b.shutdown();
     reader.get();
@@ -219,16 +233,17 @@ TEST_CASE("a shutdown from elsewhere ends who reads") {
 
 TEST_CASE("one G reads while another writes") {
   at_procs([] {
-    auto [a, b] = connected();
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
     const std::string sent = pattern(256 << 10);
-    auto echo = spawn([&, &far = b] {
+    auto echo = spawn([&] {
       char data[1000];
-      while (const std::size_t n = far.read_some(data, patience)) far.write({data, n}, patience);
-      far.shutdown_write();
+      while (const std::size_t n = b.read_some(data, patience)) b.write({data, n}, patience);
+      b.shutdown_write();
     });
-    auto writer = spawn([&, &near = a] {
-      near.write(sent, patience);
-      near.shutdown_write();
+    auto writer = spawn([&] {
+      a.write(sent, patience);
+      a.shutdown_write();
     });
     std::string got(sent.size(), '\0');
     a.read_exactly(got, patience);
@@ -240,7 +255,8 @@ TEST_CASE("one G reads while another writes") {
 
 TEST_CASE("a pipe is a stream, and one without a reader is an error, not a signal") {
   run_clean(with_procs(2), [] {
-    auto [reads, writes] = pipe_pair();
+    stream_pair pair = pipe_pair();
+    stream &reads = pair.near, &writes = pair.far;
     writes.write("through a pipe\n");
     CHECK(reads.read_line(patience) == "through a pipe");
     reads.close();
