@@ -29,10 +29,17 @@ struct mutable_bytes {
 
 struct const_bytes {
   constexpr const_bytes(const void* p, std::size_t n) noexcept : data(static_cast<const char*>(p)), size(n) {}
-  // A literal without its terminating zero, unlike any other array of char.
   constexpr const_bytes(std::string_view text) noexcept : data(text.data()), size(text.size()) {}
-  constexpr const_bytes(const char* text) noexcept : const_bytes(std::string_view(text)) {}
   const_bytes(const std::string& text) noexcept : const_bytes(std::string_view(text)) {}
+  // A literal without its terminating zero; any other array of char is a buffer, all of which is meant.
+  template <std::size_t N>
+  constexpr const_bytes(const char (&literal)[N]) noexcept : data(literal), size(N - 1) {}
+  template <std::size_t N>
+  constexpr const_bytes(char (&buffer)[N]) noexcept : data(buffer), size(N) {}
+  // Text up to its zero. A template, or a literal would come here.
+  template <class P>
+  requires std::is_pointer_v<P> && std::is_convertible_v<P, const char*>
+  constexpr const_bytes(const P& text) noexcept : const_bytes(std::string_view(text)) {}
   template <std::ranges::contiguous_range R>
   requires std::ranges::sized_range<R> && byte_like<std::ranges::range_value_t<R>> &&
       (!std::is_convertible_v<const R&, std::string_view>)const_bytes(const R& range) noexcept
