@@ -2,6 +2,7 @@
 #include <leat/net/descriptor.hpp>
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,9 +71,10 @@ descriptor::descriptor(int fd) : fd_(fd) {
   (void)::fstat(fd, &what);
   if (S_ISSOCK(what.st_mode)) {
     kind_ = kind::socket;
-    int type = 0;
-    socklen_t size = sizeof type;
-    stream_ = ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+    // A Unix socket ends a read where a message with descriptors ends, and keeps what came after it.
+    int protocol = 0;
+    socklen_t size = sizeof protocol;
+    stream_ = ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
   } else if (S_ISFIFO(what.st_mode)) {
     kind_ = kind::pipe;
   }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// errno, for functions that wait. The C library lets compilers keep errno's address across calls; a G that
+// waits may come back on another thread, whose errno is elsewhere (fiber/thread_slot.hpp).
 #pragma once
 #include <cerrno>
 
 namespace leat::net {
 
-// errno, for code that parks: __errno_location() is declared const, so that a compiler may keep its result
-// across a wait from which the G comes back on another thread.
-[[gnu::noinline]] inline int last_error() noexcept { return errno; }
+// Right after the call that failed.
+[[gnu::noinline]] inline int last_error() noexcept {
+  int e = errno;
+  asm volatile("" : "+r"(e) : : "memory");  // neither pure nor const: two calls are never merged
+  return e;
+}
 
 }  // namespace leat::net

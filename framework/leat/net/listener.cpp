@@ -15,6 +15,7 @@
 
 #include <leat/net/last_error.hpp>
 #include <leat/net/socket.hpp>
+#include <leat/sched/stop.hpp>
 
 namespace leat::net {
 namespace {
@@ -80,6 +81,11 @@ void listener::shutdown() noexcept { (void)::shutdown(d_.fd(), SHUT_RDWR); }
 stream listener::accept(std::error_code& ec, deadline until) {
   ec.clear();
   for (bool woken = false;; woken = true) {
+    // Also while connections keep coming.
+    if (stop_requested()) {
+      ec = std::make_error_code(std::errc::operation_canceled);
+      return {};
+    }
     const int fd = ::accept4(d_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       no_delay(fd);
@@ -87,6 +93,9 @@ stream listener::accept(std::error_code& ec, deadline until) {
         return stream(descriptor(fd));
       } catch (const std::system_error& e) {
         ec = e.code();  // the poller is out of memory or watches
+        return {};
+      } catch (const std::bad_alloc&) {
+        ec = std::make_error_code(std::errc::not_enough_memory);
         return {};
       }
     }
