@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <new>
 #include <system_error>
 
 #include <leat/base/log.hpp>
@@ -31,6 +32,10 @@ void handle(const std::function<void(stream&)>& handler, stream& peer) {
     log_debug("net", "a connection ended: {}", e.what());  // peers that vanish are no news
   } catch (const std::exception& e) {
     log_warning("net", "the handler of a connection from {} threw: {}", peer.peer().text(), e.what());
+  } catch (const stopped&) {
+  } catch (...) {
+    log_warning("net", "the handler of a connection from {} threw something that is not a std::exception",
+                peer.peer().text());
   }
 }
 
@@ -57,7 +62,9 @@ void serve(listener& at, const std::function<void(stream&)>& handler, const serv
                    p.close();
                  });
         continue;
-      } catch (const spawn_error& e) {
+      } catch (const spawn_error&) {
+        ec = std::make_error_code(std::errc::not_enough_memory);
+      } catch (const std::bad_alloc&) {
         ec = std::make_error_code(std::errc::not_enough_memory);
       }
     }
