@@ -113,9 +113,11 @@ class await_handler {
 
   template <class... Results>
   void operator()(Results&&... results) {
-    awaited<Args...>* const a = std::exchange(a_, nullptr);
-    a->result.emplace(std::forward<Results>(results)...);
-    a->op.completed();
+    struct finish {
+      awaited<Args...>* a;
+      ~finish() { a->op.completed(); }
+    } const at_end{std::exchange(a_, nullptr)};  // also when a result throws on its way
+    at_end.a->result.emplace(std::forward<Results>(results)...);
   }
 
  private:
@@ -211,7 +213,8 @@ std::tuple<Args...> run_operation(deadline until, await_errors errors, Initiatio
       asio::error_code& ec = std::get<0>(*a.result);
       if (ec == asio::error::operation_aborted) {
         if (how == end_of_wait::timeout) ec = asio::error::timed_out;
-        if (how == end_of_wait::stopped && errors == await_errors::thrown) throw stopped{};
+        if (how == end_of_wait::stopped && (errors == await_errors::thrown || a.op.stop_is_insisted()))
+          throw stopped{};
       }
     }
   }

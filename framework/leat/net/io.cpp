@@ -26,7 +26,10 @@ class asio_loop final : public callback_loop {
 
   void poll() noexcept override {
     if (inside_.exchange(true, std::memory_order_acquire)) return;
-    run([this] { io.poll(); });
+    run([this] {
+      if (io.stopped()) io.restart();
+      io.poll();
+    });
     inside_.store(false, std::memory_order_release);
   }
 
@@ -38,7 +41,11 @@ class asio_loop final : public callback_loop {
         set_.async_wait(asio::posix::stream_descriptor::wait_read,
                         [this](const asio::error_code&) { set_awaited_ = false; });
       }
-      if (io.run_one() > 0) io.poll();
+      if (io.run_one() > 0) {
+        io.poll();
+      } else {
+        io.restart();  // somebody called stop(), which would make every wait return at once
+      }
     });
     inside_.store(false, std::memory_order_release);
   }

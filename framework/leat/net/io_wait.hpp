@@ -10,23 +10,32 @@
 
 namespace leat::net {
 
+// Throws std::logic_error when nothing polls: before anything is begun that would have to be waited for.
+inline void require_runtime() {
+  const sched::entered in;
+  if (!in.m && !sched::scheduler::current())
+    throw std::logic_error("leat::net: nothing can be waited for: no leat::run is under way in this program");
+}
+
 class io_wait {
  public:
   // `what` is a literal. `fd`: -1 if it is not known.
-  io_wait(const char* what, int fd) {
+  io_wait(const char* what, int fd) noexcept {
     if (!in_.m) {
-      if (!sched::scheduler::current())
-        throw std::logic_error(
-            "leat::net: nothing can be waited for: no leat::run is under way in this program");
+      sched::plain_io_waits.fetch_add(1, std::memory_order_seq_cst);
+      if (sched::scheduler* const s = sched::scheduler::current()) s->expect_io();
       return;
     }
     sched::G& g = in_.g();
-    g.waits_at.store(what, std::memory_order_relaxed);
+    g.waits_in.store(what, std::memory_order_relaxed);
     g.waits_fd.store(fd, std::memory_order_relaxed);
     count(&sched::p_counters::io_begun);
   }
   ~io_wait() {
-    if (!in_.m) return;
+    if (!in_.m) {
+      sched::plain_io_waits.fetch_sub(1, std::memory_order_seq_cst);
+      return;
+    }
     // Release: pairs with scheduler::io_waits.
     std::atomic_thread_fence(std::memory_order_release);
     count(&sched::p_counters::io_ended);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/net/operation.hpp>
 
+#include <unistd.h>
+
 #include <leat/net/io_wait.hpp>
+#include <leat/net/poller.hpp>
 #include <leat/sched/local.hpp>
 
 namespace leat::net {
@@ -27,6 +30,7 @@ csp::G* current_g() noexcept {
 
 operation::operation(const char* what, deadline until)
     : what_(what), until_(until), g_(current_g()), first_(g_, csp::party::contested_t{}) {
+  require_runtime();  // now: once it has been started, the operation must be waited for
   if (g_) {
     sched::throw_if_insisted(*g_);
     may_start_ = g_->stop.load(std::memory_order_relaxed) == sched::stop_level::none;
@@ -40,7 +44,11 @@ operation::operation(const char* what, deadline until)
 
 operation::~operation() = default;
 
-end_of_wait operation::wait_first() {
+bool operation::stop_is_insisted() const noexcept {
+  return g_ && g_->stop.load(std::memory_order_relaxed) == sched::stop_level::insisted;
+}
+
+end_of_wait operation::wait_first() noexcept {
   io_wait in(what_, -1);
   const std::int32_t outcome =
       first_.wait(in.runtime(), csp::wait_reason::io, csp::until_ns(until_), csp::stops::end_it);
@@ -50,6 +58,14 @@ end_of_wait operation::wait_first() {
 }
 
 void operation::wait_second() noexcept {
+  if (!g_) {
+    // Acquire pairs with count_down.
+    for (; open_.load(std::memory_order_acquire) != 0; ::usleep(500)) {
+      const sched::entered in;
+      if (!sched::scheduler::current()) poller::get().poll();
+    }
+    return;
+  }
   io_wait in(what_, -1);
   (void)second_->wait(in.runtime(), csp::wait_reason::io, csp::forever, csp::stops::are_ignored);
 }
@@ -71,7 +87,8 @@ void operation::cancel() noexcept {
 
 void operation::count_down() noexcept {
   // Acquire and release: whoever is last has seen everything the other did here.
-  if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  csp::G* const g = g_;
+  if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1 || !g) return;  // a plain thread may be gone by now
   if (second_->try_claim(0) == csp::party::claimed::wake_it) wake_from_anywhere(*second_);
 }
 

@@ -18,6 +18,9 @@
 // (io.cpp); on other executors that is the user's duty anyway, by a strand.
 //
 // An operation that cannot be cancelled is simply waited for.
+//
+// A plain thread whose runtime ends meanwhile has nobody to run the canceller: in step 4 it looks at open_
+// now and then, and polls itself while there is no runtime.
 // Stress: tests/net/cancel_test.cpp.
 #pragma once
 #include <asio/associated_executor.hpp>
@@ -45,6 +48,9 @@ class operation {
   ~operation();
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
+
+  // Is the G to end, whatever it would do with a result?
+  bool stop_is_insisted() const noexcept;
 
   // Not started: the G has been asked to stop already.
   bool may_start() const noexcept { return may_start_; }
@@ -92,7 +98,7 @@ class operation {
     operation* of_;
   };
 
-  end_of_wait wait_first();
+  end_of_wait wait_first() noexcept;
   void wait_second() noexcept;
   void cancel() noexcept;
   void count_down() noexcept;

@@ -52,6 +52,7 @@ class poller final : public sched::poller {
   void poll() noexcept override;
   void wait(std::int64_t until) noexcept override;
   void interrupt() noexcept override;
+  void describe(int fd, bool outwards, text_buffer& into) const noexcept override;  // describe.cpp
   bool has_callbacks() const noexcept override { return loop_.load(std::memory_order_relaxed) != nullptr; }
 
   // Once. Its descriptors must be ready when something is in the set.

@@ -89,6 +89,7 @@ void watch::notice(std::uint32_t events) noexcept {
 
 ready_status watch::wait(direction d, deadline until, int fd,
                          const char* what) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  require_runtime();
   csp::wait_result r{};
   // Most descriptors never wait to be written to, and with every event would be told that they can be.
   if (d == direction::write && !tells_writable_.exchange(true, std::memory_order_relaxed)) {

@@ -111,8 +111,10 @@ struct alignas(64) G {
   alignas(64) fiber::context ctx;
 
   // The name of the channel it waits at, or null. Belongs to the channel: to be read only when nobody can
-  // run. With wait_reason::io the name of the operation, a literal.
+  // run.
   std::atomic<const char*> waits_at{nullptr};
+  // With wait_reason::io: the name of the operation, a literal.
+  std::atomic<const char*> waits_in{nullptr};
   std::atomic<int> waits_fd{-1};  // with wait_reason::io: the descriptor, if it is known
   std::atomic<std::uint32_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
   scheduler* home = nullptr;                   // whose memory this is, for good

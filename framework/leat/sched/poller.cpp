@@ -34,8 +34,10 @@ std::uint64_t scheduler::io_waits() const noexcept {
   std::uint64_t ended = 0, begun = 0;
   each_p([&](const P& p) { ended += p.count.io_ended.load(std::memory_order_acquire); });
   each_p([&](const P& p) { begun += p.count.io_begun.load(std::memory_order_relaxed); });
-  return begun > ended ? begun - ended : 0;
+  return (begun > ended ? begun - ended : 0) + plain_io_waits.load(std::memory_order_relaxed);
 }
+
+void scheduler::expect_io() noexcept { wake_if_needed(); }
 
 void sleep_poller::wait(std::int64_t until) noexcept {
   // Acquire pairs with interrupt.

@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace leat {
+class text_buffer;
+}
+
 namespace leat::sched {
 
 class scheduler;
@@ -28,7 +32,16 @@ class poller {
   // Events may come for others than waiting Gs (which the scheduler counts): worth polling, and no deadlock
   // can be told.
   virtual bool has_callbacks() const noexcept = 0;
+
+  // For dumps: the ends that a descriptor joins, if it has any. `outwards`: something is to go out. Any
+  // thread, also in a signal handler: it may not allocate.
+  virtual void describe(int fd, bool outwards, text_buffer& into) const noexcept {
+    (void)fd, (void)outwards, (void)into;
+  }
 };
+
+// Plain threads that wait for I/O, in any runtime.
+inline std::atomic<std::uint32_t> plain_io_waits{0};
 
 // The poller of the runtime that is under way and of all later ones. It must live for ever. Any thread.
 void use_poller(poller& p) noexcept;

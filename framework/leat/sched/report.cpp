@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include <leat/base/clock.hpp>
 #include <leat/base/format.hpp>
@@ -112,6 +113,15 @@ G* scheduler::find_g(std::uint64_t id) const noexcept {
   return found;
 }
 
+namespace {
+
+bool goes_out(const char* operation) noexcept {
+  const std::string_view name = operation ? operation : "";
+  return name == "write" || name == "send" || name == "connect";
+}
+
+}  // namespace
+
 // May run in a signal handler while everything goes on: what it prints of a G that moves may be mixed
 // from before and after. Back-traces are of waiting Gs; a walk that meets nonsense ends there, within
 // the stack.
@@ -146,6 +156,16 @@ LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
                                  ? g.waits_at.load(std::memory_order_relaxed)
                                  : nullptr;
       if (at && *at) t.format(" at channel '{}'", at);
+      if (why == wait_reason::io) {
+        const char* const operation = g.waits_in.load(std::memory_order_relaxed);
+        t.format(": {}", operation ? operation : "?");
+        const int on = g.waits_fd.load(std::memory_order_relaxed);
+        if (on >= 0) {
+          fixed_text<320> ends;
+          network().describe(on, goes_out(operation), ends);
+          if (ends.size() > 0) t.format(" {}", ends.view());
+        }
+      }
       t.format(", since {} ms", since / 1'000'000);
     }
     t.append('\n');

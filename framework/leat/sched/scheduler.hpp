@@ -158,7 +158,9 @@ class scheduler {
     if (by < 0) sysmon_event_.signal();
   }
   G* find_g(std::uint64_t id) const noexcept;
-  // Gs that wait for I/O, from before they wait until they run again.
+  // For a plain thread that is about to wait for I/O: sees to it that somebody polls while a P is idle.
+  void expect_io() noexcept;
+  // Gs that wait for I/O, from before they wait until they run again, and plain threads.
   std::uint64_t io_waits() const noexcept;
   // From now on, instead of the one before. It outlives the scheduler.
   void use(poller& p) noexcept;
