@@ -174,6 +174,23 @@ TEST_CASE("a read and a write that wait end at their deadline") {
   });
 }
 
+TEST_CASE("a line or an exact read that a deadline ends is not lost for the next read") {
+  at_procs([] {
+    stream_pair pair = connected();
+    stream &a = pair.near, &b = pair.far;
+    a.write("hal", patience);
+    CHECK(error_of([&] { (void)b.read_line(std::chrono::milliseconds(5)); }) == std::errc::timed_out);
+    a.write("f\n0123", patience);
+    CHECK(b.read_line(patience) == "half");
+    char digits[10];
+    CHECK(error_of([&] { b.read_exactly(digits, std::chrono::milliseconds(5)); }) == std::errc::timed_out);
+    a.write("456789rest\n", patience);
+    b.read_exactly(digits, patience);
+    CHECK(std::string_view(digits, sizeof digits) == "0123456789");
+    CHECK(b.read_line(patience) == "rest");
+  });
+}
+
 TEST_CASE("a deadline that has passed does not hide what is there") {
   run_clean(with_procs(1), [] {
     stream_pair pair = connected("unix:@leat-stream-test");

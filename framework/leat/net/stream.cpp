@@ -21,10 +21,25 @@ std::size_t stream::take(mutable_bytes into) noexcept {
 
 // False: the end.
 bool stream::fill(deadline until) {
-  if (!buffer_) buffer_ = std::make_unique<char[]>(buffer_size);
+  if (!buffer_) {
+    buffer_ = std::make_unique<char[]>(buffer_size);
+    capacity_ = buffer_size;
+  }
   begin_ = end_ = 0;
-  end_ = d_.read_some({buffer_.get(), buffer_size}, until);
+  end_ = d_.read_some({buffer_.get(), capacity_}, until);
   return end_ > 0;
+}
+
+void stream::put_back(const_bytes front) {
+  const std::size_t all = front.size + buffered();
+  const std::size_t room = std::max(all, buffer_size);
+  auto larger = std::make_unique<char[]>(room);
+  if (front.size > 0) std::memcpy(larger.get(), front.data, front.size);
+  if (buffered() > 0) std::memcpy(larger.get() + front.size, buffer_.get() + begin_, buffered());
+  buffer_ = std::move(larger);
+  capacity_ = room;
+  begin_ = 0;
+  end_ = all;
 }
 
 std::size_t stream::read_some(mutable_bytes into, std::error_code& ec, deadline until) {
@@ -39,11 +54,18 @@ std::size_t stream::read_some(mutable_bytes into, deadline until) {
 }
 
 void stream::read_exactly(mutable_bytes into, deadline until) {
+  const char* const begin = into.data;
   while (into.size > 0) {
-    // Large ones go past the buffer.
-    if (buffered() == 0 && into.size < buffer_size && !fill(until)) throw end_of_stream(into.size);
-    const std::size_t n = buffered() > 0 ? take(into) : d_.read_some(into, until);
-    if (n == 0) throw end_of_stream(into.size);
+    std::size_t n = 0;
+    try {
+      // Large ones go past the buffer.
+      if (buffered() == 0 && into.size < buffer_size && !fill(until)) throw end_of_stream(into.size);
+      n = buffered() > 0 ? take(into) : d_.read_some(into, until);
+      if (n == 0) throw end_of_stream(into.size);
+    } catch (...) {
+      put_back({begin, static_cast<std::size_t>(into.data - begin)});
+      throw;
+    }
     into = into.after(n);
   }
 }
@@ -51,7 +73,13 @@ void stream::read_exactly(mutable_bytes into, deadline until) {
 bool stream::read_until(std::string& into, std::string_view delimiter, deadline until) {
   into.clear();
   for (;;) {
-    if (buffered() == 0 && !fill(until)) return false;
+    try {
+      if (buffered() == 0 && !fill(until)) return false;
+    } catch (...) {
+      put_back(into);
+      into.clear();
+      throw;
+    }
     const std::size_t room = line_limit_ + delimiter.size() - std::min(into.size(), line_limit_);
     const std::size_t look = std::min(buffered(), room);
     // The delimiter may lie across the edge of what came before.

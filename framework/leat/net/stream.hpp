@@ -7,7 +7,8 @@
 //   peer.write("hello\n", 1s);
 //   while (auto line = peer.read_line(5s)) use(*line);
 //
-// Errors, deadlines and stops: as descriptor.hpp says.
+// Errors, deadlines and stops: as descriptor.hpp says. A read of a line or an exact length that one of them
+// ends puts back what it had: the next read gets it.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -73,10 +74,12 @@ class stream {
   static constexpr std::size_t buffer_size = 4096;
 
   bool fill(deadline until);
+  void put_back(const_bytes front);
   std::size_t take(mutable_bytes into) noexcept;
 
   descriptor d_;
   std::unique_ptr<char[]> buffer_;
+  std::size_t capacity_ = 0;
   std::size_t begin_ = 0, end_ = 0;
   std::size_t line_limit_ = default_line_limit;
 };
