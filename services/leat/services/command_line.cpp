@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/services/command_line.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace leat::services {
+namespace {
+
+struct verb_info {
+  verb which;
+  std::string_view name;
+  std::string_view words;  // what may follow
+  std::string_view help;
+  std::string_view options;  // separated by blanks
+  std::size_t least, most;   // words
+};
+
+constexpr std::size_t any = 10'000;
+constexpr std::array<verb_info, 9> verbs{{
+    {verb::run, "run", "FILE...", "check the files, then run the services until they end or a signal comes",
+     "--quiet", 1, any},
+    {verb::check, "check", "FILE...", "find everything that is wrong with the files; touches nothing else",
+     "--json --quiet", 1, any},
+    {verb::graph, "graph", "FILE...", "show processes, channels and how each channel works",
+     "--text --dot --mermaid --svg", 1, any},
+    {verb::list, "list", "", "the process classes of this program", "--json --names", 0, 0},
+    {verb::describe, "describe", "CLASS", "ports, settings, defaults and ranges of a class", "--json", 1, 1},
+    {verb::schema, "schema", "", "a JSON Schema of the files, for editors", "", 0, 0},
+    {verb::completion, "completion", "bash|zsh", "a script that completes this command line", "", 1, 1},
+    {verb::version, "version", "", "the version", "", 0, 0},
+    {verb::help, "help", "[VERB]", "this text, or that of a verb", "", 0, 1},
+}};
+
+struct option_info {
+  std::string_view name, help;
+};
+constexpr std::array<option_info, 8> options{{
+    {"--names", "their names alone"},
+    {"--json", "as JSON, for programs"},
+    {"--quiet", "no status line and no summary"},
+    {"--text", "a picture in text (the default)"},
+    {"--dot", "for graphviz"},
+    {"--mermaid", "for Markdown that draws Mermaid"},
+    {"--svg", "an SVG drawn by graphviz, which must be installed"},
+    {"--help", "this text"},
+}};
+
+const verb_info* find(std::string_view name) {
+  for (const verb_info& v : verbs)
+    if (v.name == name) return &v;
+  return nullptr;
+}
+
+bool takes(const verb_info& v, std::string_view option) {
+  return (' ' + std::string(v.options) + ' ').find(' ' + std::string(option) + ' ') != std::string::npos;
+}
+
+// How many letters are wrong.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+template <class List>
+std::string suggestion(const List& among, std::string_view wrong) {
+  std::string_view best;
+  std::size_t least = 3;
+  for (const auto& x : among) {
+    const std::size_t d = distance(x.name, wrong);
+    if (d < least) {
+      least = d;
+      best = x.name;
+    }
+  }
+  return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string s(text);
+  s.resize(std::max(s.size() + 1, width), ' ');
+  return s;
+}
+
+}  // namespace
+
+parsed_words parse_command_line(const std::vector<std::string>& words) {
+  parsed_words p;
+  if (words.empty()) {
+    p.error = "what shall it do?";
+    return p;
+  }
+  if (words[0] == "--help" || words[0] == "-h") {
+    return p;
+  }
+  if (words[0] == "--version") {
+    p.command.verb = verb::version;
+    return p;
+  }
+  const verb_info* const v = find(words[0]);
+  if (!v) {
+    p.error = "there is no verb '" + words[0] + "'" + suggestion(verbs, words[0]);
+    return p;
+  }
+  command& c = p.command;
+  c.verb = v->which;
+  bool only_words = false;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& w = words[i];
+    if (only_words || w.empty() || w[0] != '-' || w == "-") {
+      c.words.push_back(w);
+    } else if (w == "--") {
+      only_words = true;
+    } else if (w == "--help" || w == "-h") {
+      c.wants_help = true;
+      return p;
+    } else if (!takes(*v, w)) {
+      const bool known =
+          std::any_of(options.begin(), options.end(), [&](const option_info& o) { return o.name == w; });
+      p.error =
+          "'" + std::string(v->name) + "' has no option '" + w + "'" + (known ? "" : suggestion(options, w));
+      return p;
+    } else if (w == "--json") {
+      c.json = true;
+    } else if (w == "--names") {
+      c.names = true;
+    } else if (w == "--quiet") {
+      c.quiet = true;
+    } else {
+      c.picture = w.substr(2);
+    }
+  }
+  if (c.words.size() < v->least) p.error = "'" + std::string(v->name) + "' needs " + std::string(v->words);
+  if (c.words.size() > v->most)
+    p.error = "'" + std::string(v->name) + "' takes " +
+              (v->most == 0 ? "no further word" : std::string(v->words)) + ", but there is '" +
+              c.words[v->most] + "'";
+  return p;
+}
+
+std::string usage(std::string_view program) {
+  std::string text = "usage: " + std::string(program) + " VERB [options] [words]\n\n";
+  for (const verb_info& v : verbs)
+    text += "  " + padded(std::string(v.name) + ' ' + std::string(v.words), 22) + std::string(v.help) + '\n';
+  text += "\n`" + std::string(program) +
+          " VERB --help` says more. FILE is a TOML file, or a folder of them; several are merged.\n"
+          "Exit status: 0 all is well, 1 something failed at run time or values were lost, 2 bad usage,\n"
+          "78 bad configuration.\n";
+  return text;
+}
+
+std::string usage(std::string_view program, verb which) {
+  const auto v =
+      std::find_if(verbs.begin(), verbs.end(), [&](const verb_info& x) { return x.which == which; });
+  std::string text = "usage: " + std::string(program) + ' ' + std::string(v->name) +
+                     (v->options.empty() ? "" : " [options]") + (v->words.empty() ? "" : " ") +
+                     std::string(v->words) + "\n\n" + std::string(v->help) + "\n";
+  if (!v->options.empty()) text += '\n';
+  for (const option_info& o : options)
+    if (takes(*v, o.name)) text += "  " + padded(o.name, 14) + std::string(o.help) + '\n';
+  return text;
+}
+
+std::string completion(std::string_view shell, std::string_view program) {
+  if (shell != "bash" && shell != "zsh") return {};
+  const std::string name(program);
+  std::string all, cases;
+  for (const verb_info& v : verbs) {
+    all += std::string(v.name) + ' ';
+    cases += "    " + std::string(v.name) + ")\n      compgen -W '" + std::string(v.options) +
+             " --help' -- \"$1\"\n";
+    if (v.words.starts_with("FILE"))
+      cases += "      compgen -f -X '!*.toml' -- \"$1\"\n      compgen -d -- \"$1\"\n";
+    if (v.which == verb::describe)
+      cases += "      compgen -W \"$(\"${COMP_WORDS[0]}\" list --names 2>/dev/null)\" -- \"$1\"\n";
+    if (v.which == verb::completion) cases += "      compgen -W 'bash zsh' -- \"$1\"\n";
+    if (v.which == verb::help)
+      cases += "      [ \"$COMP_CWORD\" -eq 2 ] && compgen -W \"$verbs\" -- \"$1\"\n";
+    cases += "      ;;\n";
+  }
+  // What both shells read: neither mapfile, which zsh lacks, nor its parameter flags.
+  const std::string functions =
+      "_" + name + "_candidates() {\n  local verbs='" + all +
+      "'\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    compgen -W \"$verbs --help --version\" -- \"$1\"\n"
+      "    return\n  fi\n  case ${COMP_WORDS[1]} in\n" +
+      cases + "  esac\n}\n_" + name +
+      "_words() {\n  local candidate\n  COMPREPLY=()\n  while IFS= read -r candidate; do\n"
+      "    COMPREPLY+=(\"$candidate\")\n  done < <(_" +
+      name + "_candidates \"${COMP_WORDS[COMP_CWORD]}\")\n}\ncomplete -o filenames -F _" + name + "_words " +
+      name + "\n";
+  if (shell == "bash") return functions;
+  return "#compdef " + name + "\nautoload -U +X bashcompinit && bashcompinit\n" + functions;
+}
+
+}  // namespace leat::services

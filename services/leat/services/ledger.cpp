@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
+
+#include <leat/services/host.hpp>
+
+namespace leat::services {
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+}  // namespace
+
+int exit_code(const ledger& l) noexcept { return l.failed || !l.promise ? 1 : 0; }
+
+std::string to_text(const ledger& l, const config::plan& plan) {
+  std::string text;
+  std::vector<std::string> names;
+  std::size_t width = 0;
+  for (const channel_account& c : l.channels) {
+    names.push_back(plan.full_name(plan.channels[c.channel]) + (c.reader.empty() ? "" : " -> " + c.reader));
+    width = std::max(width, names.back().size());
+  }
+  for (std::size_t i = 0; i < l.channels.size(); ++i) {
+    const channel_stats& s = l.channels[i].stats;
+    text += "channel " + padded(names[i], width) + "  sent " + std::to_string(s.sent) + " = received " +
+            std::to_string(s.received) + " + dropped " + std::to_string(s.dropped) + " + left " +
+            std::to_string(s.left);
+    if (s.left > 0 && l.channels[i].full == config::overflow::block) text += "  (lost: it was to keep them)";
+    text += '\n';
+  }
+  width = 0;
+  for (const process_account& p : l.processes)
+    width = std::max(width, plan.full_name(plan.processes[p.process]).size());
+  for (const process_account& p : l.processes) {
+    text += "process " + padded(plan.full_name(plan.processes[p.process]), width) + "  runs " +
+            std::to_string(p.runs) + ", failures " + std::to_string(p.failures);
+    if (p.left_behind > 0) text += ", left behind " + std::to_string(p.left_behind);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace leat::services

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// leat::main: each verb, from parsed words to an exit status.
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <string>
+
+#include <leat/base/log.hpp>
+#include <leat/config/config.hpp>
+#include <leat/config/json_schema.hpp>
+#include <leat/config/render.hpp>
+#include <leat/main.hpp>
+#include <leat/net/child.hpp>
+#include <leat/net/signals.hpp>
+#include <leat/process/registry.hpp>
+#include <leat/sched/run.hpp>
+#include <leat/services/command_line.hpp>
+#include <leat/services/describe.hpp>
+#include <leat/services/host.hpp>
+#include <leat/services/picture.hpp>
+#include <leat/services/status_line.hpp>
+
+#ifndef LEAT_VERSION
+#define LEAT_VERSION "0.1.0"
+#endif
+
+namespace leat::services {
+namespace {
+
+constexpr int all_is_well = 0, failed = 1, bad_usage = 2, bad_configuration = 78;
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+bool colour_on(int fd) {
+  const char* const no = std::getenv("NO_COLOR");
+  const char* const term = std::getenv("TERM");
+  return ::isatty(fd) == 1 && (!no || !*no) && (!term || std::strcmp(term, "dumb") != 0);
+}
+
+// The findings go to stderr; without errors the plan is there.
+config::checked read(const command& c) {
+  config::checked r = config::check(c.words, program_catalog());
+  if (!r.found.all().empty()) complain(config::render(r.found, r.sources, colour_on(STDERR_FILENO)));
+  return r;
+}
+
+int do_check(const command& c) {
+  const config::checked r = config::check(c.words, program_catalog());
+  if (c.json) {
+    print(config::render_json(r.found, r.sources) + "\n");
+  } else {
+    if (!r.found.all().empty()) complain(config::render(r.found, r.sources, colour_on(STDERR_FILENO)));
+    if (!c.quiet) {
+      std::string text = config::summary(r.found);
+      if (r.plan) {
+        const config::memory_sum& m = r.plan->memory;
+        text += ": " + std::to_string(r.plan->services.size()) + " services, " +
+                std::to_string(r.plan->processes.size()) + " processes, " +
+                std::to_string(r.plan->channels.size()) + " channels, " + std::to_string(m.total() / 1024) +
+                " KiB (stacks " + std::to_string(m.stacks / 1024) + ", rings " +
+                std::to_string(m.rings / 1024) + ", pools " + std::to_string(m.pools / 1024) + ")";
+      }
+      print(text + "\n");
+    }
+  }
+  return r.plan ? all_is_well : bad_configuration;
+}
+
+int do_graph(const command& c) {
+  const config::checked r = read(c);
+  if (!r.plan) return bad_configuration;
+  if (c.picture == "dot") {
+    print(dot_picture(*r.plan));
+  } else if (c.picture == "mermaid") {
+    print(mermaid_picture(*r.plan));
+  } else if (c.picture == "svg") {
+    std::fflush(stdout);
+    std::signal(SIGPIPE, SIG_IGN);  // a `dot` that is not there reads nothing
+    std::FILE* const dot = ::popen("dot -Tsvg", "w");
+    const std::string text = dot_picture(*r.plan);
+    if (dot) std::fwrite(text.data(), 1, text.size(), dot);
+    if (!dot || ::pclose(dot) != 0) {
+      complain(
+          "graph --svg needs graphviz's `dot` (Debian, Ubuntu: apt install graphviz); --dot writes its "
+          "input\n");
+      return failed;
+    }
+  } else {
+    print(text_picture(*r.plan));
+  }
+  return all_is_well;
+}
+
+int do_run(const command& c) {
+  const config::checked r = read(c);
+  if (!r.plan) return bad_configuration;
+  const bool talks = !c.quiet;
+  try {
+    return leat::run(runtime_options_of(*r.plan), [&] {
+      host h(*r.plan);
+      const in<int> stop = signals(SIGINT, SIGTERM);
+      const bool shows = talks && colour_on(STDERR_FILENO);
+      status_line line(shows);
+      std::function<void(const host&)> tick;
+      if (shows) tick = [&](const host& running) { line.show(running); };
+      const ledger l = h.run(stop, tick);
+      line.clear();
+      std::fflush(stdout);  // what the processes printed comes before the summary
+      if (talks) complain(to_text(l, *r.plan));
+      return exit_code(l);
+    });
+  } catch (const std::exception& e) {
+    complain(std::string("leat: ") + e.what() + "\n");
+    return failed;
+  }
+}
+
+int do_describe(const command& c) {
+  const class_schema* const s = program_catalog().find_class(c.words[0]);
+  if (!s) {
+    std::string text = "there is no process class '" + c.words[0] + "'; there are:";
+    for (const class_schema* x : program_catalog().classes()) text += ' ' + x->name;
+    complain(text + "\n");
+    return failed;
+  }
+  print(c.json ? describe_json(*s) : describe_text(*s, program_catalog()));
+  return all_is_well;
+}
+
+int do_list(const command& c) {
+  const std::vector<const class_schema*> all = program_catalog().classes();
+  if (c.json) {
+    std::string text = "[";
+    for (const class_schema* s : all) text += (text.size() > 1 ? ",\n " : "") + describe_json(*s, false);
+    print(text + "]\n");
+    return all_is_well;
+  }
+  std::size_t width = 0;
+  for (const class_schema* s : all) width = std::max(width, s->name.size());
+  for (const class_schema* s : all) {
+    std::string name = s->name;
+    if (!c.names) {
+      name.resize(width + 2, ' ');
+      name += s->help;
+    }
+    print(name + "\n");
+  }
+  if (all.empty() && !c.names) complain("this program has no process classes; LEAT_PROCESS registers one\n");
+  return all_is_well;
+}
+
+int do_help(const command& c, const std::string& program) {
+  if (c.words.empty()) {
+    print(usage(program));
+    return all_is_well;
+  }
+  const parsed_words p = parse_command_line({c.words[0], "--help"});
+  if (!p.error.empty()) {
+    complain(program + ": " + p.error + "\n");
+    return bad_usage;
+  }
+  print(usage(program, p.command.verb));
+  return all_is_well;
+}
+
+int do_completion(const command& c, const std::string& program) {
+  const std::string script = completion(c.words[0], program);
+  if (script.empty()) {
+    complain(program + ": no completion for '" + c.words[0] + "'; there is one for bash and one for zsh\n");
+    return bad_usage;
+  }
+  print(script);
+  return all_is_well;
+}
+
+int perform(const command& c, const std::string& program) {
+  if (c.wants_help) {
+    print(usage(program, c.verb));
+    return all_is_well;
+  }
+  switch (c.verb) {
+    case verb::run: return do_run(c);
+    case verb::check: return do_check(c);
+    case verb::graph: return do_graph(c);
+    case verb::list: return do_list(c);
+    case verb::describe: return do_describe(c);
+    case verb::schema: print(config::json_schema(&program_catalog()) + "\n"); return all_is_well;
+    case verb::completion: return do_completion(c, program);
+    case verb::version: print(program + " " LEAT_VERSION "\n"); return all_is_well;
+    case verb::help: return do_help(c, program);
+  }
+  return bad_usage;
+}
+
+}  // namespace
+}  // namespace leat::services
+
+namespace leat {
+
+int main(int argc, char** argv) {
+  using namespace services;
+  std::string program = argc > 0 ? argv[0] : "leat";
+  program.erase(0, program.rfind('/') + 1);
+  const parsed_words p = parse_command_line(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  if (!p.error.empty()) {
+    complain(program + ": " + p.error + "\n" + usage(program));
+    return bad_usage;
+  }
+  for (const std::string& problem : catalog_problems()) {
+    complain(program + ": " + problem + "\n");
+    return failed;
+  }
+  try {
+    const int status = perform(p.command, program);
+    // A full disk behind a redirection must not pass for success.
+    if (std::fflush(stdout) != 0) {
+      complain(program + ": cannot write to the standard output: " + std::strerror(errno) + "\n");
+      return failed;
+    }
+    return status;
+  } catch (const std::exception& e) {
+    complain(program + ": " + e.what() + "\n");
+    return failed;
+  }
+}
+
+}  // namespace leat

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/services/status_line.hpp>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace leat::services {
+namespace {
+
+void write_all(std::string_view text) noexcept { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+}  // namespace
+
+void status_line::show(const host& h) {
+  if (!on_) return;
+  std::uint64_t received = 0;
+  double fullest = -1;
+  std::string where;
+  for (const channel_account& a : h.wires().accounts()) received += a.stats.received;
+  for (config::index i = 0; i < h.plan().channels.size(); ++i) {
+    const any_channel& c = h.wires().whole(i);
+    if (c.capacity() == 0) continue;
+    const double share = static_cast<double>(c.size()) / static_cast<double>(c.capacity());
+    if (share <= fullest) continue;
+    fullest = share;
+    where = h.plan().full_name(h.plan().channels[i]) + ' ' + std::to_string(c.size()) + '/' +
+            std::to_string(c.capacity());
+  }
+  const time_point now = leat::now();
+  const double seconds = std::chrono::duration<double>(now - at_).count();
+  const auto rate =
+      static_cast<std::uint64_t>(static_cast<double>(received - received_) / std::max(seconds, 1e-3));
+  received_ = received;
+  at_ = now;
+  std::string line = std::to_string(h.replicas_alive()) + " running, " + std::to_string(rate) + " values/s";
+  if (!where.empty()) line += ", fullest " + where;
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+    line.resize(std::min<std::size_t>(line.size(), size.ws_col - 1u));
+  write_all("\r\033[K" + line + "\r");
+  shown_ = true;
+}
+
+void status_line::clear() noexcept {
+  if (shown_) write_all("\r\033[K");
+  shown_ = false;
+}
+
+}  // namespace leat::services

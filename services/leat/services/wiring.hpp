@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The channels of a plan, made and named, and which of them each port of a process is bound to.
+//
+// A channel closes when its last writer has ended for good; the wiring counts. A channel that copies to
+// several processes has a share for each of them, with its own policy; its replicas compete for the share.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include <leat/config/plan.hpp>
+#include <leat/process/process.hpp>
+
+namespace leat::services {
+
+// How much of a channel's promise was kept, for the ledger. sent = received + dropped + left.
+struct channel_account {
+  config::index channel = 0;
+  std::string reader = {};  // of a share; empty: the channel as a whole
+  channel_stats stats = {};
+  config::overflow full = config::overflow::block;
+};
+
+class wiring {
+ public:
+  // Throws wiring_error and channel_error; the text names the channel and its place in the file.
+  explicit wiring(const config::plan& plan);
+
+  // For an object of the process; the same for each of its replicas and incarnations.
+  std::vector<port_binding> bindings(config::index process) const;
+
+  // A process has ended for good: closes the channels of which it was the last writer. Once per process.
+  void writer_ended(config::index process);
+
+  const any_channel& whole(config::index channel) const { return channels_[channel].whole; }
+  std::vector<channel_account> accounts() const;
+
+ private:
+  struct joined {
+    any_channel whole;
+    std::vector<any_channel> shares;  // by reader, if it copies
+    std::size_t writers = 0;          // processes that have not ended
+  };
+  void make(config::index channel);
+
+  const config::plan& plan_;
+  std::vector<joined> channels_;
+};
+
+}  // namespace leat::services

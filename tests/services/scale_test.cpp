@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How long large files take. The bounds are wide, for loaded machines; the figures are printed.
+#include <cstdio>
+
+#include "fixture.hpp"
+
+using namespace leat;
+using namespace leat::services;
+using namespace leat::services::test;
+
+namespace {
+
+std::string chains(int n, int count) {
+  std::string text = "[service]\nname = \"s\"\n";
+  for (int i = 0; i < n; ++i) {
+    const std::string k = std::to_string(i);
+    text += "[process.a" + k + "]\nuse = \"counter\"\nconfig = { count = " + std::to_string(count) +
+            " }\n[process.b" + k + "]\nuse = \"noting\"\nin = { values = \"a" + k + ".values\" }\n";
+  }
+  return text;
+}
+
+double ms(nanoseconds d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+}  // namespace
+
+TEST_CASE("a file of a thousand processes is checked quickly") {
+  const std::string text = chains(500, 1);
+  (void)plan_of(text);  // describes the classes
+  const time_point begin = now();
+  const config::plan p = plan_of(text);
+  const nanoseconds took = now() - begin;
+  CHECK(p.processes.size() == 1000);
+  std::printf("check of 1000 processes: %.1f ms\n", ms(took));
+  CHECK(took < 2s);
+}
+
+TEST_CASE("ten thousand processes start, talk and end quickly") {
+  const int pairs = fiber::under_tsan ? 100 : 5000;
+  const config::plan p = plan_of(chains(pairs, 1));
+  notes.clear();
+  nanoseconds wired{}, started{}, over{};
+  const int code = leat::run(runtime_options_of(p), [&] {
+    const time_point begin = now();
+    host h(p);
+    wired = now() - begin;
+    // Every counter has begun when all of their values have come.
+    go([&] {
+      CHECK(eventually([&] { return notes.total == pairs; }));
+      started = now() - begin;
+    });
+    const ledger l = h.run({});
+    over = now() - begin;
+    CHECK(eventually([&] { return started > 0ns; }));
+    return exit_code(l);
+  });
+  CHECK(code == 0);
+  std::printf("%d processes: wired after %.1f ms, all values there after %.1f ms, all ended after %.1f ms\n",
+              2 * pairs, ms(wired), ms(started), ms(over));
+  CHECK(over < 20s);
+}
