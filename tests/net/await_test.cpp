@@ -88,11 +88,14 @@ TEST_CASE("TCP: accept, connect, read, write and composed operations give their 
 
 TEST_CASE("an error is thrown by await and returned by await_tuple") {
   at_procs([] {
-    tcp_pair p;
+    // One read each: Asio 1.22 may wait for ever in a read after the end of file, since it tries no read that
+    // the last one said to be pointless, and no further event comes.
+    tcp_pair p, q;
     p.far.close();
+    q.far.close();
     char c = 0;
     CHECK(thrown_by([&] { (void)p.near.async_read_some(asio::buffer(&c, 1), await); }) == asio::error::eof);
-    const auto [ec, n] = p.near.async_read_some(asio::buffer(&c, 1), await_tuple);
+    const auto [ec, n] = q.near.async_read_some(asio::buffer(&c, 1), await_tuple);
     CHECK(ec == asio::error::eof);
     CHECK(n == 0);
     tcp::acceptor nobody(io(), {loopback, 0});
