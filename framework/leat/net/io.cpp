@@ -26,10 +26,7 @@ class asio_loop final : public callback_loop {
 
   void poll() noexcept override {
     if (inside_.exchange(true, std::memory_order_acquire)) return;
-    run([this] {
-      if (io.stopped()) io.restart();
-      io.poll();
-    });
+    run([this] { io.poll(); });
     inside_.store(false, std::memory_order_release);
   }
 
@@ -41,11 +38,7 @@ class asio_loop final : public callback_loop {
         set_.async_wait(asio::posix::stream_descriptor::wait_read,
                         [this](const asio::error_code&) { set_awaited_ = false; });
       }
-      if (io.run_one() > 0) {
-        io.poll();
-      } else {
-        io.restart();  // somebody called stop(), which would make every wait return at once
-      }
+      if (io.run_one() > 0) io.poll();
     });
     inside_.store(false, std::memory_order_release);
   }
@@ -55,7 +48,7 @@ class asio_loop final : public callback_loop {
  private:
   template <class F>
   void run(F f) noexcept {
-    if (io.stopped()) io.restart();  // by a user's io().stop(): the runtime goes on with it
+    if (io.stopped()) io.restart();  // somebody called stop(), which would make every wait return at once
     try {
       f();
     } catch (const std::exception& e) {
