@@ -135,10 +135,11 @@ TEST_CASE("every G has an id of its own") {
       for (int i = 0; i < 100; ++i) go(note);
     }).join();
     CHECK(eventually([] { return stats().live == 1; }));
-    std::sort(ids.begin(), ids.end());
     CHECK(ids.size() == 201);
-    CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
-    CHECK(ids.front() != 0);
+    // Not std::sort: under ASan its frames overflow the stack of a G.
+    const std::set<std::uint64_t> different(ids.begin(), ids.end());
+    CHECK(different.size() == ids.size());
+    CHECK(!different.contains(0));
   });
 }
 
