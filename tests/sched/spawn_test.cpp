@@ -3,6 +3,7 @@
 // Starting Gs: what becomes of the closure, the name, the stack, and an exception that escapes.
 #include <array>
 #include <memory>
+#include <set>
 #include <stdexcept>
 
 #include <leat/fiber/stack_pool.hpp>
