@@ -139,6 +139,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (const std::string& t : texts) all.push_back(const_cast<char*>(t.c_str()));
   all.push_back(nullptr);
   return all;

@@ -189,7 +189,7 @@ std::string completion(std::string_view shell, std::string_view program) {
     cases += "      ;;\n";
   }
   // What both shells read: neither mapfile, which zsh lacks, nor its parameter flags.
-  const std::string functions =
+  std::string functions =
       "_" + name + "_candidates() {\n  local verbs='" + all +
       "'\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    compgen -W \"$verbs --help --version\" -- \"$1\"\n"
       "    return\n  fi\n  case ${COMP_WORDS[1]} in\n" +
