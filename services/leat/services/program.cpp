@@ -214,10 +214,13 @@ int main(int argc, char** argv) {
     complain(program + ": " + p.error + "\n" + usage(program));
     return bad_usage;
   }
-  for (const std::string& problem : catalog_problems()) {
-    complain(program + ": " + problem + "\n");
-    return failed;
+  const std::vector<std::string> problems = catalog_problems();
+  for (const std::string& problem : problems) {
+    std::string line = program;
+    line.append(": ").append(problem).append("\n");
+    complain(line);
   }
+  if (!problems.empty()) return failed;
   try {
     const int status = perform(p.command, program);
     // A full disk behind a redirection must not pass for success.
