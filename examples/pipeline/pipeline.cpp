@@ -15,7 +15,8 @@ LEAT_MESSAGE(reading, sensor, value);
 
 class source : public leat::process {
   leat::out<reading> raw{this, "raw"};
-  leat::setting<int> count{this, "count", 0, "readings to make; 0: until it is stopped", leat::between(0, 1'000'000'000)};
+  leat::setting<int> count{this, "count", 0, "readings to make; 0: until it is stopped",
+                           leat::between(0, 1'000'000'000)};
   leat::setting<int> sensors{this, "sensors", 4, "how many sensors it plays", leat::between(1, 1000)};
 
   void run() override {
@@ -53,7 +54,8 @@ LEAT_PROCESS(sum, "adds up, and says so at the end");
 
 class panel : public leat::process {
   leat::in<reading> live{this, "live"};
-  leat::setting<std::chrono::milliseconds> pace{this, "pace", std::chrono::milliseconds(20), "between two looks"};
+  leat::setting<std::chrono::milliseconds> pace{this, "pace", std::chrono::milliseconds(20),
+                                                "between two looks"};
 
   void run() override {
     long looks = 0;

@@ -152,8 +152,8 @@ class channel_base {
   virtual std::int64_t due() noexcept { return forever; }
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  // For somebody who knows of the channel without a handle, while it is kept from being freed. False: the last
-  // handle has gone.
+  // For somebody who knows of the channel without a handle, while it is kept from being freed. False: the
+  // last handle has gone.
   bool add_ref_unless_gone() noexcept {
     std::uint32_t n = refs_.load(std::memory_order_relaxed);
     while (n != 0 && !refs_.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) {

@@ -115,7 +115,7 @@ struct alignas(64) G {
   std::atomic<const char*> waits_at{nullptr};
   // With wait_reason::io: the name of the operation, a literal.
   std::atomic<const char*> waits_in{nullptr};
-  std::atomic<int> waits_fd{-1};  // with wait_reason::io: the descriptor, if it is known
+  std::atomic<int> waits_fd{-1};               // with wait_reason::io: the descriptor, if it is known
   std::atomic<std::uint32_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
   scheduler* home = nullptr;                   // whose memory this is, for good
   timer nap;

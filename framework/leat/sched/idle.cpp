@@ -283,8 +283,9 @@ void scheduler::wait_as_poller(M& m) noexcept {
 // A server with many connections gets Gs from the network in batches and runs each for a few microseconds,
 // less than another M takes to wake up. Sharing them out costs a quarter of the throughput and makes single
 // requests late; not sharing them leaves some waiting behind one that computes. So a P counts how long its
-// Gs run from one look at the network to the next: if that was often long on average, it wakes others for what
-// the next looks bring, and for the looking itself. What is queued behind the first long one, sysmon sees to.
+// Gs run from one look at the network to the next: if that was often long on average, it wakes others for
+// what the next looks bring, and for the looking itself. What is queued behind the first long one, sysmon
+// sees to.
 void scheduler::begin_stretch(P& p) noexcept {
   p.stretch_since = now_ns();
   p.stretch_switches = p.count.parks.load(std::memory_order_relaxed) +

@@ -68,7 +68,7 @@ class scheduler {
   // False: another one is running, or has not ended yet.
   static bool make_current(scheduler& s) noexcept {
     if (taken_.exchange(true, std::memory_order_acquire)) return false;  // pairs with make_none_current
-    current_.store(&s, std::memory_order_seq_cst);  // see use_poller
+    current_.store(&s, std::memory_order_seq_cst);                       // see use_poller
     return true;
   }
   // Returns when no plain thread is inside a call that began before. No other can become current earlier, so
