@@ -62,8 +62,9 @@ class hang_guard {
   hang_guard(const hang_guard&) = delete;
   hang_guard& operator=(const hang_guard&) = delete;
 
-  void progress(std::uint64_t n = 1) noexcept { done_.fetch_add(n, std::memory_order_relaxed); }
-  std::uint64_t done() const noexcept { return done_.load(std::memory_order_relaxed); }
+  // Release and acquire: who has seen all of it may destroy the guard.
+  void progress(std::uint64_t n = 1) noexcept { done_.fetch_add(n, std::memory_order_release); }
+  std::uint64_t done() const noexcept { return done_.load(std::memory_order_acquire); }
 
  private:
   void watch() {

@@ -57,11 +57,15 @@ found look_up(const std::string& host, const std::string& port) {
 std::vector<address> resolve(std::string_view where, deadline until) {
   if (const auto in_numbers = address::parse(where)) return {*in_numbers};
   std::string host, port;
-  if (!split_host_port(where, host, port)) {
+  const auto refuse = [&] {
     std::string why;
     (void)address::parse(where, &why);
     throw std::invalid_argument("leat::net: \"" + std::string(where) + "\": " + why);
-  }
+  };
+  if (!split_host_port(where, host, port)) refuse();
+  // getaddrinfo would take 99999 for 34463, and look up a port without a host as a name.
+  const bool number = port.find_first_not_of("0123456789") == std::string::npos;
+  if (host.empty() || (number && (port.size() > 5 || std::stoul(port) > 65535))) refuse();
   // In a G of its own: nothing can end getaddrinfo, but its caller can go on without it.
   channel<found> answer(1);
   leat::go("resolver", [answer, host, port]() mutable { (void)answer.try_send(look_up(host, port)); });

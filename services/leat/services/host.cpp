@@ -274,6 +274,7 @@ ledger host::run(const in<int>& stop_signals, const std::function<void(const hos
                                       [&](int) {
                                         if (++asked > 1) return;
                                         notify_systemd("STOPPING=1");
+                                        log_info("services", "asked to stop: sources end, channels drain");
                                         for (config::index i = 0; i < services_.size(); ++i) drain(i);
                                       }),
                               on_timeout(deadline(wake), [] {}));
