@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+
+#include <leat/config/suggest.hpp>
 
 namespace leat::services {
 namespace {
@@ -57,33 +58,12 @@ bool takes(const verb_info& v, std::string_view option) {
   return (' ' + std::string(v.options) + ' ').find(' ' + std::string(option) + ' ') != std::string::npos;
 }
 
-// How many letters are wrong.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-    }
-  }
-  return row[b.size()];
-}
-
 template <class List>
 std::string suggestion(const List& among, std::string_view wrong) {
-  std::string_view best;
-  std::size_t least = 3;
-  for (const auto& x : among) {
-    const std::size_t d = distance(x.name, wrong);
-    if (d < least) {
-      least = d;
-      best = x.name;
-    }
-  }
-  return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
+  std::vector<std::string_view> names;
+  names.reserve(among.size());
+  for (const auto& x : among) names.push_back(x.name);
+  return config::did_you_mean(config::nearest(wrong, names));
 }
 
 std::string padded(std::string_view text, std::size_t width) {

@@ -16,6 +16,7 @@
 #include <leat/config/config.hpp>
 #include <leat/config/json_schema.hpp>
 #include <leat/config/render.hpp>
+#include <leat/config/suggest.hpp>
 #include <leat/main.hpp>
 #include <leat/net/child.hpp>
 #include <leat/net/signals.hpp>
@@ -126,8 +127,12 @@ int do_run(const command& c) {
 int do_describe(const command& c) {
   const class_schema* const s = program_catalog().find_class(c.words[0]);
   if (!s) {
-    std::string text = "there is no process class '" + c.words[0] + "'; there are:";
-    for (const class_schema* x : program_catalog().classes()) text += ' ' + x->name;
+    std::vector<std::string_view> names;
+    for (const class_schema* x : program_catalog().classes()) names.push_back(x->name);
+    std::string text = "there is no process class '" + c.words[0] + "'" +
+                       config::did_you_mean(config::nearest(c.words[0], names)) + '\n';
+    text += names.empty() ? "this program has none; LEAT_PROCESS registers one" : "there are:";
+    for (const std::string_view name : names) text.append(" ").append(name);
     complain(text + "\n");
     return failed;
   }
