@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -16,6 +17,8 @@
 #include <leat/sched/stop.hpp>
 
 namespace leat {
+
+class overrun_guard;  // overrun.hpp
 
 // Thrown by go and spawn when no runtime runs, or it has no room for another G; on a plain thread also when
 // main has returned, since the G could only be stopped.
@@ -29,6 +32,7 @@ struct spawn_options {
   std::size_t stack = 0;                         // bytes; 0: the runtime's default
   std::optional<sched::own_thread> thread = {};  // 1:1: a thread of its own, pinned or real-time
   std::optional<stop_source> stop = {};
+  std::shared_ptr<overrun_guard> guard = {};  // limits for a G that runs without entering the runtime
 };
 
 using sched::own_thread;
