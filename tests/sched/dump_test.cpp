@@ -47,13 +47,12 @@ TEST_CASE("a dump shows each G with id, name, status, what it waits for, and whe
     auto joiner = spawn("joiner", [&] { reader.get(); });
     std::string text;
     // All of it at once: a G is said to wait a moment before it has left its stack, and shows no trace then.
-    CHECK_MESSAGE(eventually([&] {
-                    text = dumped();
-                    return has(text, "for parked") && has(text, "for sleep") && has(text, "for join") &&
-                           has(text, "wait_in_a_named_function") &&
-                           has(text, "sleep_in_another_named_function");
-                  }),
-                  text);
+    const bool shown = eventually([&] {
+      text = dumped();
+      return has(text, "for parked") && has(text, "for sleep") && has(text, "for join") &&
+             has(text, "wait_in_a_named_function") && has(text, "sleep_in_another_named_function");
+    });
+    CHECK_MESSAGE(shown, text);
     CHECK_MESSAGE(has(text, "4 Gs"), text);
     CHECK(has(text, "G " + std::to_string(self().id) + " 'main': running"));
     CHECK(has(text, "'reader': waiting for parked, since "));

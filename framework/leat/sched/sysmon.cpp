@@ -44,6 +44,7 @@ void sysmon::run() noexcept {
     } else {
       (void)s_.sysmon_event_.wait(now + (all_idle ? longest_nap : nap));
     }
+    const std::int64_t last_round = now;
     now = now_ns();
     s_.coarse_now_.store(now, std::memory_order_relaxed);
     if (s_.dump_asked_.exchange(false, std::memory_order_relaxed)) s_.dump(STDERR_FILENO);
@@ -52,7 +53,9 @@ void sysmon::run() noexcept {
     s_.each_p([&](P& p) { found |= retake(p, now); });
     found |= look_at_timers(now);
     // Gs that wait for I/O count as waiting until they run: no deadlock is seen while they are on their way.
-    if (s_.io_expected() && now - s_.last_poll_.load(std::memory_order_relaxed) > poll_every) {
+    // Polls are dated by the coarse clock, so those since the last round bear the time of that round.
+    const std::int64_t polled = s_.last_poll_.load(std::memory_order_relaxed);
+    if (s_.io_expected() && polled < last_round && now - polled > poll_every) {
       s_.last_poll_.store(now, std::memory_order_relaxed);
       const std::size_t before = s_.global_size_.load(std::memory_order_relaxed);
       s_.network().poll();

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "fixture.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+
+namespace {
+
+// Each look of an M finds something. Counts who looks, and how often the Ms left it alone for long.
+class watched_poller final : public sched::poller {
+ public:
+  void poll() noexcept override {
+    if (!sched::current_m()) {
+      ++by_sysmon;
+      return;
+    }
+    const std::int64_t now = now_ns();
+    if (now - last_.exchange(now) > 5'000'000) ++long_gaps;
+    ++by_ms;
+    came.signal();
+  }
+  void wait(std::int64_t until) noexcept override { sleeper_.wait(until); }
+  void interrupt() noexcept override { sleeper_.interrupt(); }
+  bool has_callbacks() const noexcept override { return watching; }
+
+  std::atomic<bool> watching{false};
+  std::atomic<int> by_sysmon{0}, by_ms{0}, long_gaps{0};
+  signal_to_g came;
+
+ private:
+  std::atomic<std::int64_t> last_{0};
+  sched::sleep_poller sleeper_;
+};
+
+watched_poller& the_poller() {
+  static watched_poller p;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("sysmon leaves the network alone while Ms look at it all the time") {
+  watched_poller& p = the_poller();
+  sched::use_poller(p);
+  run_clean(with_procs(1), [&] {
+    p.watching = true;
+    const auto until = now() + 300ms;
+    while (now() < until) p.came.wait();
+    p.watching = false;
+  });
+  CAPTURE(p.by_ms.load());
+  CAPTURE(p.long_gaps.load());
+  CHECK(p.by_ms > 100);
+  CHECK(p.by_sysmon <= p.long_gaps + 3);
+}
+
+TEST_CASE("sysmon looks at the network when no M does") {
+  watched_poller& p = the_poller();
+  sched::use_poller(p);
+  run_clean(with_procs(1), [&] {
+    p.by_sysmon = 0;
+    p.watching = true;
+    CHECK(eventually_without_entering([&] { return p.by_sysmon > 2; }));
+    p.watching = false;
+  });
+}
