@@ -138,7 +138,7 @@ TEST_CASE("an echo server of awaited Asio operations gives back what standard cl
       writer.get();
       CHECK(back == large);
       if (have("nc"))
-        CHECK(output_of("printf 'one\\ntwo\\n' | nc -N -w 5 127.0.0.1 " + std::to_string(port)) ==
+        CHECK(output_of("printf 'one\\ntwo\\n' | nc -N -w 30 127.0.0.1 " + std::to_string(port)) ==
               "one\ntwo\n");
       if (have("socat"))
         CHECK(output_of("printf 'three' | socat -t 2 - TCP:127.0.0.1:" + std::to_string(port)) == "three");
@@ -177,7 +177,7 @@ TEST_CASE("a chat server of awaited Asio operations tells everybody what one sai
     asio::async_write(members[1], asio::buffer(std::string_view("hello from one\n")), leat::await(5s));
     for (std::size_t i = 0; i < members.size(); ++i) CHECK(line_of(i) == "hello from one\n");
     if (have("nc")) {
-      CHECK(output_of("printf 'from nc\\n' | nc -q 1 -w 5 127.0.0.1 " + std::to_string(port))
+      CHECK(output_of("printf 'from nc\\n' | nc -q 1 -w 30 127.0.0.1 " + std::to_string(port))
                 .starts_with("hello from one\nfrom nc\n"));
       for (std::size_t i = 0; i < members.size(); ++i) CHECK(line_of(i) == "from nc\n");
     }
