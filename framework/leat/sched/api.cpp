@@ -22,8 +22,12 @@ namespace leat {
 namespace sched {
 namespace {
 
-scheduler& running_scheduler() {
-  scheduler* const s = scheduler::current();
+// The one under way, or null. An M knows its own: reading who is current costs as much as a switch when what
+// was published before is still on its way to another core.
+scheduler* scheduler_of(const entered& in) noexcept { return in.m ? &in.m->sched : scheduler::current(); }
+
+scheduler& running_scheduler(const entered& in) {
+  scheduler* const s = scheduler_of(in);
   if (!s) throw spawn_error("nothing can be spawned: no leat::run is under way in this program");
   return *s;
 }
@@ -40,7 +44,7 @@ G& make_g(const spawn_options& o) {
   if (o.stack != 0 && (o.stack < fiber::min_stack_size || o.stack > fiber::max_stack_size))
     throw fiber::out_of_stacks({fiber::stack_errc::bad_size, o.stack, fiber::max_stack_size, 0});
   entered in;
-  scheduler& s = running_scheduler();
+  scheduler& s = running_scheduler(in);
   if (!in.m && !s.admit_foreign_g())
     throw spawn_error("nothing can be spawned: main has returned, and the runtime is ending");
   G* const g = s.new_g(in.m);
@@ -68,7 +72,7 @@ G& make_g(const spawn_options& o) {
 void start_g(G& g) {
   {
     entered in;
-    if (scheduler* const s = scheduler::current()) [[likely]] {
+    if (scheduler* const s = scheduler_of(in)) [[likely]] {
       s->submit(in.m, &g);
       if (!in.m) scheduler::plain_thread_leaves();
       return;
@@ -86,7 +90,7 @@ void free_g(G& g) noexcept {
   if (g.extras & g_has_stop_source) leave_stop_source(g);
   entered in;
   const bool never_submitted = !in.m && g.status.load(std::memory_order_relaxed) == g_status::idle;
-  if (g.home == scheduler::current()) {
+  if (g.home == scheduler_of(in)) {
     g.home->recycle(in.m, &g);
     if (never_submitted) g.home->dismiss_foreign_g();
   } else {
