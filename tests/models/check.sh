@@ -77,6 +77,8 @@ wake() {
     GLOBAL_LOAD_RELAXED; do
     one wake broken safety -DSPIN=1 -DMS=2 -D$v
   done
+  one wake good safety -DSPIN=1 -DMS=2 -DBURST -DLOCAL=2 -DFOREIGN=1
+  one wake broken safety -DSPIN=1 -DMS=2 -DBURST -DLOCAL=2 -DFOREIGN=1 -DNO_HEAVY_BARRIER
   one wake good safety -DSPIN=1 -DMS=2 -DLIMITED
   one wake broken safety -DSPIN=1 -DMS=2 -DLIMITED -DNO_LOOK_BEFORE_SLEEP
   one wake broken safety -DSPIN=1 -DMS=2 -DLIMITED -DUNDO_OUTSIDE_LOCK

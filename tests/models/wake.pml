@@ -19,6 +19,9 @@
 // MS threads and no more, and start_m fails if none of them sleeps. Not modelled: run_next (exempt), timers and
 // the poller (timer_poll.pml), ring overflow, retaking, resizing.
 //
+// BURST: M 0 pushes as in a burst, with light barriers. How it begins and ends one is not modelled: each is a
+// read-modify-write of bursting_ on its side, against a full barrier and a read of it on the other.
+//
 // Broken variants, each of which must fail:
 //   NO_SUBMIT_BARRIER    2 is left out
 //   NO_IDLE_BARRIER      d is left out
@@ -28,6 +31,7 @@
 //   NO_SECOND_LOOK       a waker in step 4 that finds no idle P takes its searching back and goes
 //   NO_LOOK_BEFORE_SLEEP with LIMITED: f sleeps although a waker found no M meanwhile
 //   UNDO_OUTSIDE_LOCK    with LIMITED: a waker that found no M takes its searching back after the unlock
+//   NO_HEAVY_BARRIER     with BURST: d, found_work and the second look use a full barrier only
 //   GLOBAL_LOAD_RELAXED  e and found_work may read the rings before the size of the global queue
 //
 // check.sh runs it with small numbers; with the defaults below it has some ten million states (1 GB).
@@ -57,6 +61,10 @@
 byte ring[PS];
 byte global_queue = 0;   // under lock
 byte global_size = 0;    // what others read of it without the lock
+#ifdef BURST
+byte unseen = 0;         // what M 0 has pushed without a barrier and nobody sees yet
+#define heavy_barrier atomic { ring[0] = ring[0] + unseen; unseen = 0 }
+#endif
 bit lock = 0;
 bit idle[PS];            // the idle list
 byte idle_ps = 0;
@@ -96,6 +104,9 @@ inline pop_idle(to) {  // inside an atomic step, with some_idle
 
 // `out` becomes 1 if a G is queued somewhere. `i` is a byte of the caller.
 inline look_at_queues(out, i) {
+#if defined(BURST) && !defined(NO_HEAVY_BARRIER)
+  heavy_barrier;
+#endif
 #ifdef GLOBAL_LOAD_RELAXED
   if
   :: rings_first = 0
@@ -201,7 +212,15 @@ inline wake_if_needed(yes, q, j) {
 
 // What M 0's G pushes into its own ring.
 inline push_local(p, yes, q, j) {
-#ifdef NO_SUBMIT_BARRIER
+#if defined(BURST)
+  unseen++;                             // 1, with a light barrier for 2
+  read_counters(yes);
+  heavy_barrier;                        // it comes out of the store buffer some time
+  if
+  :: yes -> yes = 0; wake_one(q, yes, j)
+  :: else
+  fi
+#elif defined(NO_SUBMIT_BARRIER)
   if
   :: ring[p]++;                         // visible at once
     wake_if_needed(yes, q, j)

@@ -22,6 +22,11 @@
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
+namespace {
+
+constexpr std::uint32_t burst = 32;  // Gs in a ring
+
+}  // namespace
 
 void scheduler::push_idle_p_locked(P& p) noexcept {
   // Nobody looks into the run_next of an idle P.
@@ -30,6 +35,7 @@ void scheduler::push_idle_p_locked(P& p) noexcept {
     global_.push_back(g);
     note_global_size_locked();
   }
+  end_burst(p);
   busy_ps_.fetch_sub(1, std::memory_order_seq_cst);
   // Asked to retire meanwhile. With Gs in its ring it must be found by an M first, which empties it.
   if (p.retire.load(std::memory_order_relaxed) && p.ring.empty()) {
@@ -81,6 +87,31 @@ void scheduler::wake_if_needed() noexcept {
   wake_one();
 }
 
+void scheduler::wake_after_push(P& p) noexcept {
+  if (!p.bursting) {
+    if (p.ring.size_for_owner() > burst) {
+      p.bursting = true;
+      bursting_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    return wake_if_needed();
+  }
+  light_barrier();
+  if (idle_ps_.load(std::memory_order_relaxed) != 0 && searching_.load(std::memory_order_relaxed) == 0)
+    wake_one();
+}
+
+void scheduler::end_burst(P& p) noexcept {
+  if (!p.bursting) return;
+  p.bursting = false;
+  bursting_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void scheduler::barrier_before_look() const noexcept {
+  full_barrier();
+  if (bursting_.load(std::memory_order_seq_cst) != 0) [[unlikely]]
+    heavy_barrier();
+}
+
 void scheduler::wake_one() noexcept {
   for (;;) {
     int none = 0;
@@ -98,7 +129,7 @@ void scheduler::wake_one() noexcept {
     // All Ps are at work. A submitter that saw our 1 in searching_ relied on us in vain, and a P may have
     // become idle since: look again on its behalf.
     searching_.fetch_sub(1, std::memory_order_seq_cst);
-    full_barrier();
+    barrier_before_look();
     if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr, true)) return;
   }
 }
@@ -186,7 +217,7 @@ void scheduler::hand_off_p(P& p) noexcept {
     push_idle_p_locked(p);
   }
   // Steps d and e on behalf of the P; and somebody must watch its timers.
-  full_barrier();
+  barrier_before_look();
   if (work_visible(nullptr, true)) wake_if_needed();
   const std::int64_t due = p.timers.next();
   if (due != timer_heap::no_timer) note_timer(due);

@@ -26,6 +26,15 @@ struct g0_call {
   void* arg = nullptr;
 };
 
+// What an M fetched from elsewhere last, and how that went (steal.cpp, stand_back). The M's own.
+struct fetched_gs {
+  std::uint32_t many = 0;  // 0: judged
+  const P* on = nullptr;
+  std::int64_t at = 0;
+  std::uint64_t deeds = 0;  // spawns, readies, parks and yields on that P until then
+  std::uint32_t naps = 0;   // in a row: the last fetches were not worth it
+};
+
 struct alignas(64) M : fiber::thread {
   explicit M(scheduler& s) : sched(s) {}
 
@@ -41,6 +50,7 @@ struct alignas(64) M : fiber::thread {
   bool searching = false;           // counted in scheduler::searching_
   bool spinning = false;            // counted in scheduler::spinning_
   std::uint32_t random = 1;
+  fetched_gs fetched;
 
   // While it polls: Gs that are readied meanwhile, until it has, or gets, a P to run them on.
   bool collects = false;

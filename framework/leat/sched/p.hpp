@@ -53,6 +53,7 @@ struct alignas(64) P {
   // How many hand-offs through run_next wake nobody (schedule.cpp, hand_off).
   std::uint32_t quiet_hand_offs = 0;
   std::uint32_t hand_off_backoff = 0;
+  bool bursting = false;  // its owner pushes without full barriers (scheduler.hpp); counted in bursting_
   // When run_next was last stolen; 0: the owner has judged it since (schedule.cpp, judge_theft).
   std::int64_t stolen_at = 0;
 

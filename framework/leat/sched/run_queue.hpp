@@ -55,6 +55,11 @@ class run_queue {
     return tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed);
   }
 
+  // Owner: no less than this unless thieves come meanwhile.
+  std::uint32_t size_for_owner() const noexcept {
+    return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_relaxed);
+  }
+
   // Owner. False: full. May overlap with takes.
   bool push(G* g) noexcept {
     const std::uint32_t t = tail_.load(std::memory_order_relaxed);

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t fairness_round = 61;  // Go's: a prime, so that it does not beat with user loops
 constexpr std::uint32_t due_share = 8;        // of so many from the global queue, one is not a late sleeper
 constexpr std::uint32_t timer_round = 8;      // reading the clock costs as much as a switch
+constexpr std::size_t little = 8;             // see stand_back
 constexpr std::uint32_t most_quiet_hand_offs = 4095;
 
 }  // namespace
@@ -41,7 +42,7 @@ void scheduler::push_global(G* g) noexcept {
 void scheduler::push_local(M& m, P& p, G* g) noexcept {
   if (p.ring.push(g)) [[likely]] {
     // Alone, this P is the only one and busy: there is nobody to wake.
-    if (p.shared.load(std::memory_order_relaxed)) wake_if_needed();
+    if (p.shared.load(std::memory_order_relaxed)) wake_after_push(p);
     return;
   }
   // Half of the ring and the new one go to the global queue in one batch.
@@ -165,6 +166,7 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
     std::size_t want = 1;
     if (!one) {
       want = std::min({len / procs() + 1, static_cast<std::size_t>(p.ring.capacity()) / 2, len});
+      if (m.fetched.naps > 0) want = std::min(want, little);
       want = std::max<std::size_t>(want, 1);
     }
     first = pop_global_locked();
@@ -173,7 +175,7 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
     for (n = 1; n < want && p.ring.size() < p.ring.capacity(); ++n) (void)p.ring.push(pop_global_locked());
     note_global_size_locked();
   }
-  (void)m;
+  note_fetched(m, p, n);
   p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   p.events.add(event_kind::took_global, first->id, 0, n);
   return first;
@@ -229,7 +231,7 @@ bool scheduler::work_visible(const P* except, bool io) const noexcept {
 G* scheduler::found_work(M& m, G* g) noexcept {
   if (m.searching) [[unlikely]] {
     if (stop_searching(m)) {
-      full_barrier();
+      barrier_before_look();
       P* const p = m.p.load(std::memory_order_relaxed);
       if (work_visible(p, p->shares_polled())) wake_one();
     }
@@ -274,6 +276,8 @@ G* scheduler::find_runnable(M& m) noexcept {
     }
     if (G* g = next_local(m, p)) return found_work(m, g);
     if (m.picked || p.attention.load(std::memory_order_relaxed)) continue;
+    end_burst(p);
+    if (m.fetched.many != 0 && stand_back(m, p)) continue;
     if (G* g = take_global(m, p, false)) return found_work(m, g);
     if (io_expected()) {
       poll(m);
@@ -298,7 +302,7 @@ G* scheduler::find_runnable(M& m) noexcept {
     if (m.p.load(std::memory_order_relaxed)) continue;
     pause_point(pause_place::before_uncounting);
     stop_searching(m);
-    full_barrier();
+    barrier_before_look();
     bool seen = global_size_.load(std::memory_order_acquire) > 0;  // as in work_visible
     each_p([&](const P& other) { seen |= !other.ring.empty(); });
     if (!seen && earliest_timer() > now_ns()) return nullptr;

@@ -24,6 +24,14 @@
 // barriers make e see 1. If 3 comes after both, 4 wakes. In 4, a searcher that exists will look at
 // all queues later than its own c. A searcher that finds work and was the last one passes the duty on:
 // it looks whether there is more to do and wakes the next (found_work).
+//
+// Bursts. A G that starts many others pays for the barrier of step 2 with each, waiting for its push to reach
+// the other core. So an owner with a long ring counts itself in bursting_ and from then on uses a light
+// barrier; who reads that count as not 0 after its own full barrier uses a heavy one before it looks (d, and
+// where duty is passed on). One of the two sees the other: either the looker reads the count, and its heavy
+// barrier brings out every push made so far, or the burst began after the looker's c, which each of its
+// pushes then sees. It ends when the owner finds its ring empty.
+//
 // Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
 //
 // Model: tests/models/wake.pml, with the broken variants that must fail.
@@ -199,10 +207,15 @@ class scheduler {
   // steal.cpp: what is fetched from elsewhere
   G* steal(M& m, P& thief, int passes) noexcept;
   G* steal_run_next(P& victim) noexcept;
+  static void note_fetched(M& m, const P& p, std::uint32_t many) noexcept;
+  bool stand_back(M& m, P& p) noexcept;
   bool run_due_timers(M* m, P& of) noexcept;
 
   // idle.cpp: sleeping and waking
   void wake_one() noexcept;
+  void wake_after_push(P& p) noexcept;
+  void end_burst(P& p) noexcept;
+  void barrier_before_look() const noexcept;
   void wake_if_needed() noexcept;
   void hand_off_p(P& p) noexcept;
   bool start_m(P& p, bool searching) noexcept;
@@ -293,6 +306,8 @@ class scheduler {
   alignas(64) std::atomic<int> idle_ps_{0};
   std::atomic<int> busy_ps_{0};  // neither idle nor stopped: held, or on the way from one M to another
   std::atomic<int> searching_{0};
+  std::atomic<int> bursting_{0};  // Ps whose owners push without full barriers
+  std::atomic<int> napping_{0};   // Ms that stand back (steal.cpp); always fewer than are at work
   std::atomic<int> spinning_{0};
   std::atomic<int> most_spinning_{0};
   std::atomic<std::size_t> global_size_{0};

@@ -3,6 +3,8 @@
 // What an M fetches for its P from wherever it is: Gs whose time has come, half of another ring, and as a
 // last resort another's run_next.
 #include <sched.h>
+#include <time.h>
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -13,6 +15,15 @@
 
 namespace leat::sched {
 namespace {
+
+constexpr std::int64_t tiny_g = 160;        // ns, with what fetching it costs
+constexpr std::uint32_t worth_judging = 8;  // Gs
+constexpr std::int64_t shortest_nap = 100'000, longest_nap = 800'000;
+
+std::uint64_t deeds_of(const P& p) noexcept {
+  const auto get = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
+  return get(p.count.spawned) + get(p.count.readies) + get(p.count.parks) + get(p.count.yields);
+}
 
 std::uint32_t next_random(std::uint32_t& s) noexcept {
   s ^= s << 13;
@@ -96,6 +107,37 @@ G* scheduler::steal_run_next(P& victim) noexcept {
   return nullptr;
 }
 
+void scheduler::note_fetched(M& m, const P& p, std::uint32_t many) noexcept {
+  if (many < worth_judging) return;
+  m.fetched.many = many;
+  m.fetched.on = &p;
+  m.fetched.at = now_ns();
+  m.fetched.deeds = deeds_of(p);
+}
+
+// Gs that end at once, and neither start nor wake others, are better left to the P that makes them: passing
+// them, their stacks and the ring from core to core takes longer than running them. So an M that was through
+// with what it fetched in no time sleeps a little before it fetches again, and then fetches little, to see
+// whether that has changed. To everybody else it is an M that runs something short. True: look again.
+bool scheduler::stand_back(M& m, P& p) noexcept {
+  fetched_gs& f = m.fetched;
+  const bool barren = f.on == &p && deeds_of(p) <= f.deeds + 1 && now_ns() - f.at < tiny_g * f.many;
+  f.many = 0;
+  if (!barren) f.naps = 0;
+  if (!barren) return false;
+  int others = napping_.load(std::memory_order_relaxed);
+  do {
+    if (others + 1 >= busy_ps_.load(std::memory_order_relaxed)) return false;
+  } while (!napping_.compare_exchange_weak(others, others + 1, std::memory_order_relaxed));
+  const std::int64_t nap =
+      std::min(std::min(shortest_nap << std::min(f.naps, 8u), longest_nap), p.timers.next() - now_ns());
+  ++f.naps;
+  const timespec t{0, std::max<std::int64_t>(nap, 0)};
+  (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
+  napping_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
 G* scheduler::steal(M& m, P& thief, int passes) noexcept {
   const unsigned n = all_ps_.load(std::memory_order_acquire);
   if (n < 2) return nullptr;
@@ -109,7 +151,9 @@ G* scheduler::steal(M& m, P& thief, int passes) noexcept {
         if (G* g = next_local(m, thief)) return g;
         if (m.picked) return nullptr;
       }
-      const std::uint32_t got = victim.ring.take_half(m.loot.data(), thief.ring.capacity());
+      const std::uint32_t got = victim.ring.take_half(
+          m.loot.data(),
+          m.fetched.naps > 0 ? std::min(worth_judging, thief.ring.capacity()) : thief.ring.capacity());
       if (got > 0) {
         // The victim has just written them. Fetched all at once they come in the time of a few.
         for (std::uint32_t k = 0; k < got; ++k) prefetch_g(*m.loot[k]);
@@ -117,6 +161,7 @@ G* scheduler::steal(M& m, P& thief, int passes) noexcept {
           if (!thief.ring.push(m.loot[k])) push_global(m.loot[k]);
         bump(thief.count.steals);
         bump(thief.count.stolen_gs, got);
+        note_fetched(m, thief, got);
         thief.events.add(event_kind::stolen, m.loot[0]->id, 0, got | victim.id << 16);
         thief.turn.store(thief.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         return m.loot[0];

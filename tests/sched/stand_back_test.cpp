@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "fixture.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+
+namespace {
+
+// Elsewhere each of them takes long enough to be worth it.
+#if defined(LEAT_ASAN) || defined(LEAT_TSAN) || LEAT_DEBUG_CHECKS_ON
+constexpr bool quick_build = false;
+#else
+constexpr bool quick_build = true;
+#endif
+
+void start_and_join(int n, void (*body)()) {
+  std::vector<task<void>> all;
+  for (int i = 0; i < n; ++i) all.push_back(spawn(body));
+  for (task<void>& t : all) t.get();
+}
+
+void compute() {
+  const auto until = now() + 200us;
+  while (now() < until) cpu_pause();
+}
+
+}  // namespace
+
+TEST_CASE("Gs that end at once are left to the P that starts them") {
+  run_clean(with_procs(2), [] {
+    const auto before = stats();
+    for (int i = 0; i < (fiber::under_tsan ? 20 : 200); ++i) start_and_join(many / 5, [] {});
+    const auto after = stats();
+    const auto spawned = after.spawned - before.spawned;
+    const auto stolen = after.stolen_gs - before.stolen_gs;
+    CAPTURE(spawned);
+    if (quick_build) CHECK(stolen < spawned / 4);
+  });
+}
+
+TEST_CASE("Gs that compute are fetched as ever after many that were not worth it") {
+  run_clean(with_procs(2), [] {
+    for (int i = 0; i < 20; ++i) start_and_join(many / 5, [] {});
+    const auto before = stats();
+    start_and_join(200, compute);
+    CHECK(stats().stolen_gs > before.stolen_gs);
+  });
+}
