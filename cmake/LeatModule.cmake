@@ -36,13 +36,27 @@ function(leat_umbrella)
   target_link_libraries(leat INTERFACE ${modules})
 endfunction()
 
-# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD])
+# Compiling the tests takes most of the time of a whole run. Lines are enough for their back-traces; what UBSan is told
+# to leave out of their own code, a crash would show as well; and only those of templates whose speed or interleavings
+# matter are optimized in full, and in plain builds. Linked last: of -fsanitize and -fno-sanitize the later one wins.
+add_library(leat_test_flags INTERFACE)
+target_compile_options(leat_test_flags INTERFACE -g1)
+if("undefined" IN_LIST LEAT_SANITIZE)
+  target_compile_options(leat_test_flags INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute>)
+endif()
+if(LEAT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_options(leat_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Og>)
+endif()
+
+# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [TOGETHER])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
 # as long. ONE_THREAD: ThreadSanitizer has nothing to find in it, and it is not built there.
+# TOGETHER: it may share a process with others of its folder (see leat_tests_together).
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD" "TIMEOUT" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -51,18 +65,11 @@ function(leat_test name)
   endif()
   string(REPLACE "/" "-" target "test-${name}")
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE leat_test_support ${arg_LINK} leat_build_flags)
-  # Compiling the tests takes most of the time of a whole run. Lines are enough for their back-traces; what UBSan
-  # is told to leave out of their own code, a crash would show as well; and only those of templates whose speed
-  # or interleavings matter are optimized in full.
-  target_compile_options(${target} PRIVATE -g1)
-  if("undefined" IN_LIST LEAT_SANITIZE)
-    target_compile_options(${target} PRIVATE
-      $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute>)
-  endif()
+  target_link_libraries(${target} PRIVATE leat_test_support ${arg_LINK} leat_build_flags leat_test_flags)
   if(NOT name MATCHES "^(fiber|sched|csp)/" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(${target} PRIVATE -O1)
   endif()
+  leat_test_precompiled(${target} "${arg_LINK}")
   add_test(NAME ${name} COMMAND ${target})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
@@ -70,5 +77,53 @@ function(leat_test name)
   if(LEAT_SANITIZE)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()
+  if(arg_TOGETHER AND "address" IN_LIST LEAT_SANITIZE)
+    get_filename_component(folder ${name} DIRECTORY)
+    set_property(GLOBAL APPEND PROPERTY LEAT_TOGETHER_${folder} ${target})
+    list(APPEND arg_LABELS alone)
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()
+
+# leat_tests_together(FOLDER): the search for leaks takes four seconds of each process on AArch64, more than most tests
+# take. So a whole run under AddressSanitizer has the tests of a folder in one process, FOLDER/together; the tests
+# themselves, labelled `alone`, are for running one by name. What such a test file defines must be in an unnamed
+# namespace, or have a name that no other file of the folder has.
+function(leat_tests_together folder)
+  get_property(targets GLOBAL PROPERTY LEAT_TOGETHER_${folder})
+  if(NOT targets)
+    return()
+  endif()
+  set(objects ${targets})
+  list(TRANSFORM objects REPLACE ".+" "$<TARGET_OBJECTS:\\0>")
+  add_executable(tests-${folder} ${objects})
+  foreach(target IN LISTS targets)
+    target_link_libraries(tests-${folder} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  endforeach()
+  add_test(NAME ${folder}/together COMMAND tests-${folder})
+  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 1200 LABELS together COST 1000)
+endfunction()
+
+# Tests of one folder have the same flags, so that they can share a precompiled header, and those of csp have the same
+# as those of sched. The first test makes it; few tests would not earn it. Leat's own headers stay out: the compiler
+# gives no warnings about precompiled ones.
+option(LEAT_TEST_PCH "Precompile the standard headers that most tests include" ON)
+function(leat_test_precompiled target module)
+  if(NOT LEAT_TEST_PCH OR NOT module MATCHES "^leat::(sched|csp|net)$")
+    return()
+  endif()
+  string(REPLACE csp sched kind ${module})
+  get_property(maker GLOBAL PROPERTY LEAT_TEST_PCH_${kind})
+  if(maker)
+    target_precompile_headers(${target} REUSE_FROM ${maker})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY LEAT_TEST_PCH_${kind} ${target})
+  set(headers doctest/doctest.h algorithm atomic chrono condition_variable cstdio cstdlib deque functional map memory
+    mutex optional random stdexcept string thread tuple variant vector)
+  if(module STREQUAL "leat::net")
+    list(APPEND headers asio/io_context.hpp asio/ip/tcp.hpp asio/steady_timer.hpp)
+  endif()
+  list(TRANSFORM headers REPLACE ".+" "<\\0>")
+  target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()

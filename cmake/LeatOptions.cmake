@@ -16,7 +16,9 @@ endif()
 
 find_program(LEAT_CCACHE ccache)
 if(LEAT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${LEAT_CCACHE}")
+  # ccache refuses precompiled headers unless told that no file depends on what it cannot see in them.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${LEAT_CCACHE}")
 endif()
 
 add_library(leat_build_flags INTERFACE)

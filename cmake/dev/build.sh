@@ -104,7 +104,9 @@ sanitized_tests() {
   shift 3
   sanitizer_runner "$compiler" "$sanitizer" || return $?
   local without='checks|models'  # which no sanitizer sees
-  ((fast)) && without='checks|models|slow'
+  ((fast)) && without+='|slow'
+  # Named tests run one by one; a whole run has many of them in one process.
+  if (($#)); then without+='|together'; else without+='|alone'; fi
   build "$preset" && ctest_step "$preset" "$without" "$@"
   local status=$?
   runner=()

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-// These files have thousands of asserts; without a try block around each they compile in half the time.
-#define DOCTEST_CONFIG_SUPER_FAST_ASSERTS
 #include <atomic>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
-#define DOCTEST_CONFIG_SUPER_FAST_ASSERTS
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/fixture.hpp"
+#include "support/child.hpp"
 
 namespace leat::net::test {
 
@@ -14,7 +15,8 @@ namespace leat::net::test {
 class server {
  public:
   explicit server(const std::string& where = "127.0.0.1:0")
-      : program_({LEAT_EXAMPLE, where}, {.in = stdio::null, .err = stdio::pipe}) {
+      : program_({LEAT_EXAMPLE, where},
+                 {.in = stdio::null, .err = stdio::pipe, .env = {leat::test::leaks_once(LEAT_EXAMPLE)}}) {
     const auto line = program_.err().read_line(patience);
     const std::size_t at = line ? line->find(": on ") : std::string::npos;
     if (at == std::string::npos) throw std::runtime_error("the server said: " + line.value_or("nothing"));

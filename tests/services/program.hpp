@@ -21,6 +21,8 @@
 
 #include <leat/base/clock.hpp>
 
+#include "support/child.hpp"
+
 extern char** environ;
 
 namespace leat::services::test {
@@ -100,9 +102,11 @@ class program {
     }
     for (char** e = environ; *e; ++e) {
       const std::string name(*e, std::strcspn(*e, "="));
-      if (name != "NO_COLOR" && name != "NOTIFY_SOCKET" && name != "TERM" && name != "LEAT_LOG")
+      if (name != "NO_COLOR" && name != "NOTIFY_SOCKET" && name != "TERM" && name != "LEAT_LOG" &&
+          name != "ASAN_OPTIONS")
         more_environment.emplace_back(*e);
     }
+    more_environment.push_back(leat::test::leaks_once(argv.front()));
     std::vector<char*> arguments, environment;
     for (std::string& a : argv) arguments.push_back(a.data());
     for (std::string& e : more_environment) environment.push_back(e.data());

@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <string_view>
 
 #include <leat/base/check.hpp>
@@ -44,6 +46,12 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   return result;
 }
 
+std::string asan_options(bool leaks) {
+  const char* inherited = std::getenv("ASAN_OPTIONS");
+  return "ASAN_OPTIONS=" + (inherited ? inherited + std::string(":") : std::string()) +
+         (leaks ? "" : "detect_leaks=0");
+}
+
 // Without the search for leaks at exit, which costs seconds per process on some machines; the parent,
 // which runs the tests, does search. A test that wants it sets ASAN_OPTIONS itself.
 std::vector<std::string> environment_for(const child_options& options) {
@@ -52,9 +60,7 @@ std::vector<std::string> environment_for(const child_options& options) {
     return change.rfind("ASAN_OPTIONS", 0) == 0;
   });
   if (given) return changes;
-  const char* inherited = std::getenv("ASAN_OPTIONS");
-  changes.push_back("ASAN_OPTIONS=" + (inherited ? inherited + std::string(":") : std::string()) +
-                    "detect_leaks=0");
+  changes.push_back(asan_options(false));
   return changes;
 }
 
@@ -180,19 +186,33 @@ child_result run_self(const std::string& name, const child_options& options) {
   return run_program("/proc/self/exe", {child_flag, name}, options);
 }
 
+std::string leaks_once(const std::string& program) {
+  static std::mutex lock;
+  static std::set<std::string> started;
+  const std::lock_guard guard(lock);
+  return asan_options(started.insert(program).second);
+}
+
 child_entry::child_entry(const char* name, void (*body)()) : name_(name), body_(body), next_(first_entry()) {
   first_entry() = this;
 }
 
 bool run_as_child(int argc, char** argv, int& status) {
   if (argc != 3 || std::strcmp(argv[1], child_flag) != 0) return false;
+  const child_entry* found = nullptr;
+  int count = 0;
   for (const child_entry* entry = first_entry(); entry; entry = entry->next_) {
     if (std::strcmp(entry->name_, argv[2]) != 0) continue;
-    entry->body_();
+    found = entry;
+    ++count;
+  }
+  if (count == 1) {
+    found->body_();
     status = 0;
     return true;
   }
-  std::fprintf(stderr, "no LEAT_CHILD(%s) in this program\n", argv[2]);
+  // Files of tests may be linked together.
+  std::fprintf(stderr, "%s LEAT_CHILD(%s) in this program\n", count == 0 ? "no" : "more than one", argv[2]);
   status = 126;
   return true;
 }

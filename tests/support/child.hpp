@@ -40,6 +40,10 @@ child_result run_forked(const std::function<void()>& body, const child_options& 
 // A function defined by LEAT_CHILD(name) { ... }, in a fresh start of this test program.
 child_result run_self(const std::string& name, const child_options& options = {});
 
+// For the environment of a program that is started otherwise: the search for leaks at exit costs seconds per
+// process on some machines, so only the first start of each program has it. "ASAN_OPTIONS=...".
+std::string leaks_once(const std::string& program);
+
 // For main: true when this process is such a fresh start; it then ran the function.
 bool run_as_child(int argc, char** argv, int& status);
 
