@@ -3,6 +3,7 @@
 # Sourced by ./dev: how a step runs, what is shown of it, and the summary of stages. Uses jobs, verbose.
 
 child=''   # process group of the running step
+ahead=''   # and of what runs beside the steps
 
 if [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then
   live=1 bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' dim=$'\e[2m' plain=$'\e[0m'
@@ -29,6 +30,7 @@ seconds_since() {
 }
 
 stop_child() {
+  [[ -z $ahead ]] || kill -TERM -- "-$ahead" 2>/dev/null
   [[ -n $child ]] || return 0
   local i
   kill -TERM -- "-$child" 2>/dev/null

@@ -46,27 +46,29 @@ auto spawn_and_let_wait(F f) {
 }
 
 // Copies throw when told to. Counts how many there are.
-struct fragile {
+struct throwing_copy {
   static inline std::atomic<int> alive{0}, copied{0}, throw_next{0};
   static inline std::atomic<std::uint64_t> one_in{0}, turn{0};
   int writer = 0;
   std::uint64_t number = 0;
 
-  fragile(int w, std::uint64_t n) : writer(w), number(n) { ++alive; }
-  fragile(const fragile& o) : writer(o.writer), number(o.number) {
+  throwing_copy(int w, std::uint64_t n) : writer(w), number(n) { ++alive; }
+  throwing_copy(const throwing_copy& o) : writer(o.writer), number(o.number) {
     if (throw_next.load() > 0 && throw_next.fetch_sub(1) > 0) throw std::runtime_error("copy");
     const std::uint64_t n = one_in.load(std::memory_order_relaxed);
     if (n > 0 && turn.fetch_add(1, std::memory_order_relaxed) % n == 0) throw std::runtime_error("copy");
     ++copied;
     ++alive;
   }
-  fragile(fragile&& o) noexcept : writer(o.writer), number(std::exchange(o.number, 0)) { ++alive; }
-  fragile& operator=(fragile&& o) noexcept {
+  throwing_copy(throwing_copy&& o) noexcept : writer(o.writer), number(std::exchange(o.number, 0)) {
+    ++alive;
+  }
+  throwing_copy& operator=(throwing_copy&& o) noexcept {
     writer = o.writer;
     number = std::exchange(o.number, 0);
     return *this;
   }
-  ~fragile() { --alive; }
+  ~throwing_copy() { --alive; }
 };
 
 // A select of its own making, to test what channels do for selects. The index of the case that was done, or

@@ -25,11 +25,11 @@ namespace {
 struct storm {
   static constexpr int writers = 4, readers = 5;
   std::atomic<std::uint64_t> sent{0}, nobody{0}, wrong{0};
-  channel<fragile> c = hub<fragile>(2);
+  channel<throwing_copy> c = hub<throwing_copy>(2);
 
   void write(int me, std::uint64_t seed, int n) {
     random_numbers random(seed);
-    fragile v(me, 1);
+    throwing_copy v(me, 1);
     for (int i = 0; i < n; ++i) {
       const std::uint64_t number = v.number;
       send_status s{};
@@ -38,7 +38,7 @@ struct storm {
         case 1: s = c.send_until(std::move(v), leat::nanoseconds(random.below(50'000))); break;
         case 2: {
           // The node of a select is made of a value of its own.
-          send_test_case<fragile> x(c, fragile(me, number));
+          send_test_case<throwing_copy> x(c, throwing_copy(me, number));
           const int done = choose({&x}, leat::now_ns() + static_cast<std::int64_t>(random.below(50'000)));
           s = done == -1 ? send_status::closed
               : done < 0 ? send_status::timeout
@@ -66,7 +66,7 @@ struct storm {
     std::array<std::uint64_t, writers> last{};
     std::uint64_t count = 0;
   };
-  void note(const fragile& v, bool gaps, seen_numbers& seen) {
+  void note(const throwing_copy& v, bool gaps, seen_numbers& seen) {
     std::uint64_t& last = seen.last[static_cast<std::size_t>(v.writer)];
     if (last != 0 && (gaps ? v.number <= last : v.number != last + 1)) ++wrong;
     last = v.number;
@@ -74,15 +74,15 @@ struct storm {
   }
 
   // One way or another; false: closed or stopped. A copy that threw is tried again.
-  bool read_one(const leat::in<fragile>& from, random_numbers& random, bool gaps, seen_numbers& seen) {
+  bool read_one(const leat::in<throwing_copy>& from, random_numbers& random, bool gaps, seen_numbers& seen) {
     try {
-      std::optional<fragile> v;
+      std::optional<throwing_copy> v;
       recv_status s{};
       switch (random.below(4)) {
         case 0: s = from.try_recv(v); break;
         case 1: s = from.recv(v, leat::nanoseconds(random.below(50'000))); break;
         case 2: {
-          recv_test_case<fragile> x(from);
+          recv_test_case<throwing_copy> x(from);
           const int done = choose({&x}, leat::now_ns() + static_cast<std::int64_t>(random.below(50'000)));
           if (done == 0) v.emplace(x.take());
           s = done == -1 ? recv_status::closed : recv_status::timeout;
@@ -125,7 +125,7 @@ TEST_CASE("a storm of senders and of readers that come and go: the ledger adds u
     for (const std::uint64_t throws : {0u, 37u}) {
       CAPTURE(procs);
       CAPTURE(throws);
-      fragile::one_in = throws;
+      throwing_copy::one_in = throws;
       run_clean(with_procs(procs), [&] {
         hang_guard guard("broadcast storm", seed, 10s * slow_build);
         storm s;
@@ -143,8 +143,8 @@ TEST_CASE("a storm of senders and of readers that come and go: the ledger adds u
         CHECK(s.c.stats().dropped == s.nobody);
         CHECK(adds_up(s.c.stats()));
       });
-      fragile::one_in = 0;
-      CHECK(fragile::alive == 0);
+      throwing_copy::one_in = 0;
+      CHECK(throwing_copy::alive == 0);
     }
   }
 }
@@ -179,6 +179,6 @@ TEST_CASE("stops and closes in the midst of a storm leave nothing behind") {
         guard.progress();
       }
     });
-    CHECK(fragile::alive == 0);
+    CHECK(throwing_copy::alive == 0);
   }
 }

@@ -38,16 +38,16 @@ TEST_CASE("misuse is told by exceptions that say what to do") {
 TEST_CASE("a copy that throws loses nothing, also when the ring has filled meanwhile") {
   at_procs([] {
     {
-      auto c = hub<fragile>();
+      auto c = hub<throwing_copy>();
       auto a = c.subscribe(2);
       auto b = c.subscribe(4);
-      for (std::uint64_t i = 1; i <= 2; ++i) c.send(fragile(0, i));
-      auto sender = spawn_and_let_wait([=] { return c.send(fragile(0, 3)); });
-      fragile::throw_next = 2;
+      for (std::uint64_t i = 1; i <= 2; ++i) c.send(throwing_copy(0, i));
+      auto sender = spawn_and_let_wait([=] { return c.send(throwing_copy(0, 3)); });
+      throwing_copy::throw_next = 2;
       CHECK_THROWS_AS((void)a.recv(), std::runtime_error);  // makes room, which the third value takes
       CHECK(sender.get() == send_status::sent);
       CHECK(a.size() == 3);
-      CHECK(c.try_send(fragile(0, 4)) == send_status::full);
+      CHECK(c.try_send(throwing_copy(0, 4)) == send_status::full);
       CHECK_THROWS_AS((void)a.recv(), std::runtime_error);
       CHECK(a.stats().received == 0);
       CHECK(a.stats().left == 3);
@@ -56,44 +56,44 @@ TEST_CASE("a copy that throws loses nothing, also when the ring has filled meanw
       CHECK(adds_up(a.stats()));
       CHECK(adds_up(b.stats()));
     }
-    CHECK(fragile::alive == 0);
+    CHECK(throwing_copy::alive == 0);
   });
 }
 
 TEST_CASE("a value that was given back is the oldest, and the first that a policy drops") {
   run_clean(with_procs(1), [] {
     {
-      auto c = hub<fragile>();
+      auto c = hub<throwing_copy>();
       auto a = c.subscribe(2, full::drop_oldest);
       auto other = c.subscribe(8);  // so that values are copied, not moved
-      for (std::uint64_t i = 1; i <= 2; ++i) c.send(fragile(0, i));
-      fragile::throw_next = 1;
+      for (std::uint64_t i = 1; i <= 2; ++i) c.send(throwing_copy(0, i));
+      throwing_copy::throw_next = 1;
       CHECK_THROWS_AS((void)a.recv(), std::runtime_error);
       CHECK(a.size() == 2);
-      c.send(fragile(0, 3));
+      c.send(throwing_copy(0, 3));
       CHECK(a.stats().dropped == 1);
       CHECK(a.recv()->number == 2);
       CHECK(a.recv()->number == 3);
-      fragile::throw_next = 1;
-      c.send(fragile(0, 4));
+      throwing_copy::throw_next = 1;
+      c.send(throwing_copy(0, 4));
       CHECK_THROWS_AS((void)a.recv(), std::runtime_error);
     }
-    CHECK(fragile::alive == 0);  // also the one that was given back and never taken
+    CHECK(throwing_copy::alive == 0);  // also the one that was given back and never taken
   });
 }
 
 TEST_CASE("the last reader moves the value") {
   run_clean(with_procs(2), [] {
     {
-      auto c = hub<fragile>();
-      std::vector<leat::in<fragile>> readers;
+      auto c = hub<throwing_copy>();
+      std::vector<leat::in<throwing_copy>> readers;
       for (int i = 0; i < 3; ++i) readers.push_back(c.subscribe(2));
-      fragile::copied = 0;
-      c.send(fragile(0, 7));
+      throwing_copy::copied = 0;
+      c.send(throwing_copy(0, 7));
       for (const auto& r : readers) CHECK(r.recv()->number == 7);
-      CHECK(fragile::copied == 2);
+      CHECK(throwing_copy::copied == 2);
     }
-    CHECK(fragile::alive == 0);
+    CHECK(throwing_copy::alive == 0);
   });
 }
 
