@@ -3,11 +3,13 @@
 // Runs texts as services, and the process classes that they use.
 #pragma once
 #include <stdlib.h>
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -81,6 +83,16 @@ class relay : public process {
   }
 };
 
+class waits : public process {
+  in<number> values{this, "values", optional_port};
+  setting<int> takes{this, "takes", 0, "values it takes before"};
+  void run() override {
+    for (int i = 0; i < takes; ++i) (void)values.recv();
+    while (sleep_for(1h) != sleep_result::stopped) {
+    }
+  }
+};
+
 inline config::plan plan_of(config::checked c) {
   if (!c.plan) throw std::runtime_error("the test's own text is wrong:\n" + render(c.found, c.sources));
   return std::move(*c.plan);
@@ -108,6 +120,22 @@ inline const channel_account& account_of(const ledger& l, const config::plan& p,
   for (const channel_account& a : l.channels)
     if (p.channels[a.channel].name == channel && a.reader == reader) return a;
   throw std::runtime_error("no channel " + channel);
+}
+
+inline const process_account& process_of(const ledger& l, const config::plan& p, const std::string& name) {
+  for (const process_account& a : l.processes)
+    if (p.processes[a.process].name == name) return a;
+  throw std::runtime_error("no process " + name);
+}
+
+inline std::vector<int> sorted(std::vector<int> v) {
+  std::sort(v.begin(), v.end());
+  return v;
+}
+inline std::vector<int> from_one(int n) {
+  std::vector<int> v(static_cast<std::size_t>(n));
+  std::iota(v.begin(), v.end(), 1);
+  return v;
 }
 
 // Runs it on a runtime of its own. `meanwhile` runs on a G beside it and may send to `stop`.
@@ -138,3 +166,4 @@ inline ledger run_plan(const config::plan& p) {
 LEAT_PROCESS_AS("counter", leat::services::test::counter, "counts");
 LEAT_PROCESS_AS("noting", leat::services::test::noting, "notes what it gets");
 LEAT_PROCESS_AS("relay", leat::services::test::relay, "hands on");
+LEAT_PROCESS_AS("waits", leat::services::test::waits, "takes some, then waits");

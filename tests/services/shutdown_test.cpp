@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Services that are asked to stop: they drain, or are stopped, insisted on, left behind.
+#include "fixture.hpp"
+
+using namespace leat;
+using namespace leat::services;
+using namespace leat::services::test;
+
+namespace {
+
+std::atomic<bool> released{false};
+std::atomic<int> objects{0};
+
+// Neither ends nor enters the runtime until the test lets it.
+class deaf : public process {
+  in<number> values{this, "values", optional_port};
+  out<number> to{this, "to", optional_port};
+
+ public:
+  deaf() { ++objects; }
+  ~deaf() override { --objects; }
+
+ private:
+  int touched = 0;
+  void run() override {
+    while (!released) {
+      std::this_thread::sleep_for(1ms);
+      ++touched;
+    }
+  }
+};
+
+// Asks for more than it is told to: goes on until it is insisted on.
+class stubborn : public process {
+  void run() override {
+    for (;;) (void)sleep_for(1ms);
+  }
+};
+
+class failing : public process {
+  void run() override { throw std::runtime_error("the sensor is gone"); }
+};
+
+void deaf_ones_end() {
+  released = true;
+  CHECK(eventually([] { return objects == 0; }));
+  released = false;
+}
+
+}  // namespace
+
+LEAT_PROCESS(deaf, "never ends");
+LEAT_PROCESS(stubborn, "does not listen");
+LEAT_PROCESS(failing, "fails");
+
+TEST_CASE("the classes of these tests are right") { CHECK(catalog_problems().empty()); }
+
+TEST_CASE("a sink that stopped reading: the drain limit holds, what was left is listed, the exit code is 1") {
+  log_catcher log;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+drain = "150ms"
+[process.source]
+use = "counter"
+out = { values = "raw" }
+[process.sink]
+use = "waits"
+config = { takes = 10 }
+in = { values = "raw" }
+[channel.raw]
+capacity = 16
+)");
+  nanoseconds took{};
+  const ledger l = run_plan(
+      p,
+      [](const channel<int>& stop) {
+        (void)sleep_for(20ms);
+        stop.send(2);
+      },
+      &took);
+  CHECK(took >= 150ms);
+  CHECK(took < 10s);
+  CHECK(exit_code(l) == 1);
+  CHECK_FALSE(l.failed);
+  const channel_stats raw = account_of(l, p, "raw").stats;
+  CHECK(raw.received == 10);
+  CHECK(raw.left == 16);
+  CHECK(
+      to_text(l, p).find("channel s/raw  sent 26 = received 10 + dropped 0 + left 16  (lost: it was to keep "
+                         "them)\n") != std::string::npos);
+  CHECK(log.said("service 's' did not drain in time; 1 of its Gs are stopped"));
+}
+
+TEST_CASE("a process that ignores the stop is insisted on, which is no failure") {
+  log_catcher log;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+drain = "10ms"
+[supervisor]
+grace = "20ms"
+[process.mule]
+use = "stubborn"
+)");
+  const ledger l = run_plan(p, [](const channel<int>& stop) { stop.send(15); });
+  CHECK(exit_code(l) == 0);
+  CHECK(process_of(l, p, "mule").left_behind == 0);
+}
+
+TEST_CASE("a process that never ends is left behind after drain and grace, and outlives the host unharmed") {
+  log_catcher log;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+drain = "50ms"
+[supervisor]
+grace = "50ms"
+[runtime]
+procs = 2
+[process.rock]
+use = "deaf"
+replicas = 2
+[process.after]
+use = "noting"
+in = { values = "rock.to" }
+)");
+  nanoseconds took{};
+  const ledger l = run_plan(
+      p, [](const channel<int>& stop) { stop.send(15); }, &took);
+  CHECK(took >= 50ms + 50ms);
+  CHECK(took < 10s);
+  CHECK(exit_code(l) == 1);
+  CHECK(process_of(l, p, "rock").left_behind == 2);
+  CHECK(process_of(l, p, "after").left_behind == 0);
+  CHECK(log.said("service 's': 2 of its Gs do not end; they are left behind"));
+  CHECK(to_text(l, p).find("process s/rock   runs 2, failures 0, left behind 2\n") != std::string::npos);
+  deaf_ones_end();
+}
+
+TEST_CASE("one that was left behind and ends after all does not disturb the service that goes on") {
+  log_catcher log;
+  const config::plan p = plan_of_files({{"a.toml", R"(
+[service]
+name = "a"
+drain = "10ms"
+[supervisor]
+grace = "10ms"
+[process.rock]
+use = "deaf"
+[process.bad]
+use = "failing"
+)"},
+                                        {"b.toml", R"(
+[service]
+name = "b"
+[process.source]
+use = "counter"
+[process.sink]
+use = "noting"
+in = { values = "source.values" }
+)"}});
+  const ledger l = run_plan(p, [&](const channel<int>& stop) {
+    CHECK(eventually([&] { return log.said("left behind"); }));
+    released = true;
+    CHECK(eventually([] { return objects == 0; }));
+    const int seen = notes.total;
+    CHECK(eventually([&] { return notes.total > seen + 100; }));
+    stop.send(15);
+  });
+  released = false;
+  CHECK(exit_code(l) == 1);
+  CHECK(account_of(l, p, "source.values").stats.left == 0);
+}
+
+TEST_CASE("a second signal ends the wait at once, with the sums right and those that run counted") {
+  log_catcher log;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+drain = "1h"
+[runtime]
+procs = 2
+[process.source]
+use = "counter"
+out = { values = "raw" }
+[process.sink]
+use = "waits"
+in = { values = "raw" }
+[channel.raw]
+capacity = 8
+)");
+  const ledger l = run_plan(p, [](const channel<int>& stop) {
+    stop.send(2);
+    stop.send(2);
+  });
+  CHECK(exit_code(l) == 1);
+  CHECK(process_of(l, p, "sink").left_behind == 1);
+}
+
+TEST_CASE("shut down under full load, a block channel loses nothing, time after time") {
+  // A runtime each.
+  const int rounds = fiber::under_tsan ? 20 : 200;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+[runtime]
+procs = 2
+[process.source]
+use = "counter"
+out = { values = "raw" }
+[process.middle]
+use = "relay"
+replicas = 2
+in = { from = "raw" }
+out = { to = "done" }
+[process.sink]
+use = "noting"
+in = { values = "done" }
+[process.mirror]
+use = "noting"
+in = { values = "done" }
+[channel.raw]
+capacity = 16
+[channel.done]
+capacity = 4
+fanout = "copy"
+)");
+  for (int round = 0; round < rounds; ++round) {
+    const ledger l = run_plan(p, [&](const channel<int>& stop) {
+      CHECK(eventually([&] { return notes.total > 20 * (round % 10); }));
+      stop.send(15);
+    });
+    const auto sent = static_cast<std::size_t>(account_of(l, p, "raw").stats.sent);
+    REQUIRE(exit_code(l) == 0);
+    REQUIRE(sorted(notes.of("s/sink")) == from_one(static_cast<int>(sent)));
+    REQUIRE(sorted(notes.of("s/mirror")) == from_one(static_cast<int>(sent)));
+  }
+}
