@@ -112,3 +112,22 @@ sanitized_tests() {
   runner=()
   return "$status"
 }
+
+# Bytes of all kinds for the reader of TOML, beginning with the files of its tests. What it finds new is kept, and is
+# where the next run goes on.
+fuzz() {
+  local seconds=$1
+  if ! command -v clang++ >/dev/null; then
+    note="there is no clang++, and no other compiler has libFuzzer"
+    return 77
+  fi
+  sanitizer_runner clang++ address || return $?
+  build fuzz --target fuzz-config || return 1
+  mkdir -p build/fuzz/corpus build/fuzz/found
+  counted step fuzz-config "build/fuzz/bin/fuzz-config FILE runs it on the file that is named above" \
+    "${runner[@]}" build/fuzz/bin/fuzz-config -detect_leaks=0 "-max_total_time=$seconds" -timeout=10 \
+    -dict=tests/config/fuzz.dict -artifact_prefix=build/fuzz/found/ build/fuzz/corpus tests/config/broken tests/config/good
+  note=$(sed -n 's/^Done \([0-9]*\) runs.*/\1 inputs/p' build/logs/fuzz-config.log)
+  runner=()
+  ((failed == 0))
+}
