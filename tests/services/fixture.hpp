@@ -62,8 +62,10 @@ class counter : public process {
   setting<int> count{this, "count", 0, "0: until it is stopped"};
   setting<int> first{this, "first", 1, "the first number"};
   void run() override {
-    for (int i = 0; count == 0 || i < count; ++i)
-      if (values.send({first + i}) == send_status::stopped) return;
+    for (int i = 0; count == 0 || i < count; ++i) {
+      const send_status s = values.send({first + i});
+      if (s == send_status::stopped || s == send_status::closed) return;
+    }
   }
 };
 

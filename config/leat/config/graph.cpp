@@ -158,7 +158,9 @@ flavour choose_flavour(const plan& p, const channel_plan& c) {
   if (full == overflow::latest) return flavour::latest;
   if (c.capacity == 0) return flavour::rendezvous;
   const bool reader_alone_takes = full != overflow::drop_oldest;
-  if (n.writers == 1 && n.readers == 1 && reader_alone_takes && !c.dead_letters) return flavour::single;
+  // Requests whose reader has gone are taken out by somebody else.
+  const bool alone = reader_alone_takes && !c.dead_letters && c.reply.empty();
+  if (n.writers == 1 && n.readers == 1 && alone) return flavour::single;
   return flavour::many;
 }
 

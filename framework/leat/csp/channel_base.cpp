@@ -50,6 +50,7 @@ const char* to_string(flavour f) noexcept {
 namespace csp {
 
 void channel_base::report_closed_twice() const noexcept {
+  if (abandoned_.load(std::memory_order_relaxed)) return;
   const self_info who = self();
   log_error("csp", "channel '{}' was closed a second time, by G {} '{}': one side owns the close", name_,
             who.id, who.name);

@@ -142,6 +142,12 @@ class channel_base {
   virtual bool is_closed() const noexcept = 0;
   virtual channel_stats stats() const noexcept = 0;
   virtual void close() noexcept = 0;
+  // Nobody will receive any more: closes it, if it is open. What it holds stays. A writer that closes it
+  // later does so for the first time.
+  void abandon() noexcept {
+    abandoned_.store(true, std::memory_order_relaxed);
+    if (!is_closed()) close();
+  }
 
   // For select. try_case never waits. enroll does the same, but if the case is not ready it links it, so
   // that `me` is claimed when it may be; withdraw unlinks it if it still is.
@@ -178,6 +184,7 @@ class channel_base {
 
  private:
   std::atomic<std::uint32_t> refs_{1};
+  std::atomic<bool> abandoned_{false};  // ordered by the close
   const std::string name_;
 };
 

@@ -185,7 +185,7 @@ class inbox : private actors::slot<Kinds>... {
 
  public:
   template <class... Options>
-  inbox(process* owner, std::string_view name, const Options&... options) : name_(name) {
+  inbox(process* owner, std::string_view called, const Options&... options) : name_(called) {
     (add<Kinds>(*owner, options...), ...);
   }
   // In plain code: from its channels.

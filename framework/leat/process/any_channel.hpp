@@ -140,6 +140,8 @@ class any_channel {
   channel_stats stats() const noexcept { return state_->stats(); }
   bool closed() const noexcept { return state_->is_closed(); }
   void close() const noexcept { state_->close(); }
+  // Its readers have gone for good: see channel_base.
+  void abandon() const noexcept { state_->abandon(); }
 
   // Throws away what is left, and says how much. Requests among it are answered with failure.
   std::size_t discard() const;

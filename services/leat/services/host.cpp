@@ -171,7 +171,9 @@ void host::gone(replica& r) {
   r.alive = false;
   --alive_;
   if (--s.alive == 0) s.at = phase::ended;
-  if (--alive_of_[r.process] == 0) wiring_.writer_ended(r.process);
+  if (--alive_of_[r.process] > 0) return;
+  wiring_.writer_ended(r.process);
+  wiring_.reader_ended(r.process);
 }
 
 void host::report_failure(const replica& r, const std::string& why) {

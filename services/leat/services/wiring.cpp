@@ -34,6 +34,13 @@ const port_type& type_at(const config::plan& plan, const config::endpoint& e) {
   return *t;
 }
 
+std::set<config::index> channels_at(const config::process_plan& p, port_direction d) {
+  std::set<config::index> all;
+  for (const config::port_plan& port : p.ports)
+    if (port.schema->direction == d) all.insert(port.channels.begin(), port.channels.end());
+  return all;
+}
+
 std::set<config::index> processes_of(const std::vector<config::endpoint>& ends) {
   std::set<config::index> all;
   for (const config::endpoint& e : ends) all.insert(e.process);
@@ -63,6 +70,7 @@ void wiring::make(config::index channel) {
   o.name = plan_.full_name(c);
   o.full = policy(config::effective_policy(c));
   j.writers = processes_of(c.writers).size();
+  j.readers = processes_of(c.readers).size();
   const config::flavour f = config::choose_flavour(plan_, c);
   if (f == config::flavour::broadcast) {
     j.whole = any_channel::make(broadcast, type, c.capacity, o);
@@ -103,14 +111,22 @@ std::vector<port_binding> wiring::bindings(config::index process) const {
 }
 
 void wiring::writer_ended(config::index process) {
-  std::set<config::index> written;
-  for (const config::port_plan& port : plan_.processes[process].ports)
-    if (port.schema->direction == port_direction::out)
-      written.insert(port.channels.begin(), port.channels.end());
-  for (const config::index i : written) {
+  for (const config::index i : channels_at(plan_.processes[process], port_direction::out)) {
     joined& j = channels_[i];
     // A process may have closed it itself.
     if (--j.writers == 0 && !j.whole.closed()) j.whole.close();
+  }
+}
+
+void wiring::reader_ended(config::index process) {
+  for (const config::index i : channels_at(plan_.processes[process], port_direction::in)) {
+    joined& j = channels_[i];
+    const std::vector<config::endpoint>& readers = plan_.channels[i].readers;
+    for (std::size_t r = 0; r < j.shares.size(); ++r)
+      if (readers[r].process == process) j.shares[r].abandon();
+    if (--j.readers > 0) continue;
+    j.whole.abandon();
+    if (j.whole.type().reply) j.refused += j.whole.discard();
   }
 }
 
@@ -120,7 +136,10 @@ std::vector<channel_account> wiring::accounts() const {
     const joined& j = channels_[i];
     const config::channel_plan& c = plan_.channels[i];
     if (j.shares.empty()) {
-      all.push_back({i, {}, j.whole.stats(), config::effective_policy(c)});
+      channel_stats s = j.whole.stats();
+      s.received -= j.refused;
+      s.left += j.refused;
+      all.push_back({i, {}, s, config::effective_policy(c)});
       continue;
     }
     std::set<config::index> told;

@@ -2,8 +2,9 @@
 //
 // The channels of a plan, made and named, and which of them each port of a process is bound to.
 //
-// A channel closes when its last writer has ended for good; the wiring counts. A channel that copies to
-// several processes has a share for each of them, with its own policy; its replicas compete for the share.
+// A channel closes when its last writer has ended for good, or its last reader; the wiring counts. A channel
+// that copies to several processes has a share for each of them, with its own policy; its replicas compete
+// for the share. A share whose reader has ended takes no more values, and holds up nobody.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -32,6 +33,9 @@ class wiring {
 
   // A process has ended for good: closes the channels of which it was the last writer. Once per process.
   void writer_ended(config::index process);
+  // The same for readers: whoever sends to a channel that nobody will read is told `closed`. What the channel
+  // holds stays and counts as left; of requests, whoever asked is told that it failed.
+  void reader_ended(config::index process);
 
   const any_channel& whole(config::index channel) const { return channels_[channel].whole; }
   std::vector<channel_account> accounts() const;
@@ -41,6 +45,8 @@ class wiring {
     any_channel whole;
     std::vector<any_channel> shares;  // by reader, if it copies
     std::size_t writers = 0;          // processes that have not ended
+    std::size_t readers = 0;
+    std::size_t refused = 0;  // requests that were thrown away
   };
   void make(config::index channel);
 
