@@ -67,56 +67,29 @@ class merger {
   merger(const source_set& sources, findings& found) : sources_(sources), found_(found) {}
 
   void file(const parsed_file& f) {
-    merged_service service;
-    bool is_service = false;
-    bool has_version = false;
-    std::vector<std::string_view> names;
+    file_parts parts;
     const key_section& top = section_of("");
+    std::vector<std::string_view> names;
     for (const key_info& k : top.keys) names.push_back(k.type.name);
+    // A mistyped name is taken for the one that was probably meant, so that one mistake is one error.
     for (const value_member& m : f.root.get<value::table>()) {
-      const key_info* k = top.find(m.key);
-      if (!k) {
-        report_unknown("unknown-key", m.key_at, "unknown key '" + m.key + "' at the top of the file", m.key,
-                       names, found_);
+      if (const key_info* k = top.find(m.key)) {
+        part(*k, m, parts);
         continue;
       }
-      if (m.key == "leat") {
-        has_version = true;
-        version(k->type, m.value);
-        continue;
-      }
-      if (k->shape == key_shape::setting) {
-        (void)check_value(k->type, m.value, "'" + m.key + "'", found_);
-        continue;
-      }
-      if (!m.value) continue;
-      if (m.value.kind() != value_kind::table) {
-        found_.error("type", m.value.at(),
-                     "'" + m.key + "' must be a table, not " + kind_with_article(m.value.kind()));
-        continue;
-      }
-      if (m.key == "service") {
-        is_service = true;
-        service.service = m.value;
-        service.name.at = m.key_at;
-      } else if (m.key == "process" || m.key == "channel") {
-        is_service = true;
-        if (!service.name.at.known()) service.name.at = m.key_at;
-        members(m, m.key == "process" ? service.processes : service.channels);
-      } else if (m.key == "runtime") {
-        section(out_.runtime, m);
-      } else if (m.key == "supervisor") {
-        section(out_.supervisor, m);
-      } else {
-        section(overrides_, m);
-      }
+      const std::string meant =
+          report_unknown("unknown-key", m.key_at, "unknown key '" + m.key + "' at the top of the file", m.key,
+                         names, found_);
+      if (meant.empty()) continue;
+      if (meant == "services") services_unread_ = true;
+      if (!f.root.find(meant) || m.value.kind() == value_kind::table) part(*top.find(meant), m, parts);
     }
-    if (!has_version)
+    if (!parts.has_version)
       found_.error("version", {f.file, 1, 1, 1},
                    "'leat = " + std::to_string(grammar_version) + "' is missing: the version of the grammar");
-    if (!is_service) return;
-    name(service, f.file);
-    add(std::move(service));
+    if (!parts.is_service) return;
+    name(parts.service, f.file);
+    add(std::move(parts.service));
   }
 
   merged take() {
@@ -125,6 +98,47 @@ class merger {
   }
 
  private:
+  struct file_parts {
+    merged_service service;
+    bool is_service = false;
+    bool has_version = false;
+  };
+
+  void part(const key_info& k, const value_member& m, file_parts& parts) {
+    const std::string& key = k.type.name;
+    merged_service& service = parts.service;
+    if (key == "leat") {
+      parts.has_version = true;
+      version(k.type, m.value);
+      return;
+    }
+    if (k.shape == key_shape::setting) {
+      (void)check_value(k.type, m.value, "'" + m.key + "'", found_);
+      return;
+    }
+    if (!m.value) return;
+    if (m.value.kind() != value_kind::table) {
+      found_.error("type", m.value.at(),
+                   "'" + m.key + "' must be a table, not " + kind_with_article(m.value.kind()));
+      return;
+    }
+    if (key == "service") {
+      parts.is_service = true;
+      section(service.service, key, m);
+      service.name.at = m.key_at;
+    } else if (key == "process" || key == "channel") {
+      parts.is_service = true;
+      if (!service.name.at.known()) service.name.at = m.key_at;
+      members(key, m, key == "process" ? service.processes : service.channels);
+    } else if (key == "runtime") {
+      section(out_.runtime, key, m);
+    } else if (key == "supervisor") {
+      section(out_.supervisor, key, m);
+    } else {
+      section(overrides_, key, m);
+    }
+  }
+
   void version(const setting_schema& wanted, const value& v) {
     const auto* number = v.get_if<std::int64_t>();
     if (number && *number != grammar_version)
@@ -135,24 +149,30 @@ class merger {
       (void)check_value(wanted, v, "'leat'", found_);
   }
 
-  void section(value& into, const value_member& m) {
+  void section(value& into, const std::string& key, const value_member& m) {
     if (into)
-      join(into, m.value, m.key, found_);
+      join(into, m.value, key, found_);
     else
       into = m.value;
   }
 
-  void members(const value_member& group, std::vector<value_member>& into) {
+  void members(const std::string& key, const value_member& group, std::vector<value_member>& into) {
+    // Two groups of the same kind: the name of one was mistyped.
+    const bool second = !into.empty();
     for (const value_member& m : group.value.get<value::table>()) {
+      if (const value_member* same = second ? find_member(into, m.key) : nullptr) {
+        finding& f = found_.error("duplicate", m.key_at, '[' + key + '.' + m.key + "] is there twice");
+        f.notes.push_back({same->key_at, "first here"});
+        continue;
+      }
       if (!is_id(m.key))
         found_.error("name", m.key_at,
-                     "'" + m.key + "' is no name of a " + group.key + ": letters, digits, - and _");
+                     "'" + m.key + "' is no name of a " + key + ": letters, digits, - and _");
       if (m.value.kind() == value_kind::table)
         into.push_back(m);
       else if (m.value)
-        found_.error(
-            "type", m.value.at(),
-            '[' + group.key + '.' + m.key + "] must be a table, not " + kind_with_article(m.value.kind()));
+        found_.error("type", m.value.at(),
+                     '[' + key + '.' + m.key + "] must be a table, not " + kind_with_article(m.value.kind()));
     }
   }
 
@@ -192,6 +212,7 @@ class merger {
     for (const value_member& m : *services) {
       const auto found = by_name_.find(m.key);
       if (found == by_name_.end()) {
+        if (services_unread_) continue;
         std::vector<std::string_view> names;
         for (const merged_service& s : out_.services) names.push_back(s.name.text);
         report_unknown("unknown-service", m.key_at, "unknown service '" + m.key + "'", m.key, names, found_);
@@ -206,22 +227,23 @@ class merger {
 
   void override_service(merged_service& s, const value_member& m) {
     for (const value_member& part : m.value.get<value::table>()) {
-      if (part.key != "process" && part.key != "channel" && part.key != "service") {
-        report_unknown("unknown-key", part.key_at,
-                       "unknown key '" + part.key + "' in [override." + m.key + ']', part.key,
-                       {"process", "channel", "service"}, found_);
-        continue;
+      std::string key = part.key;
+      if (key != "process" && key != "channel" && key != "service") {
+        key = report_unknown("unknown-key", part.key_at,
+                             "unknown key '" + part.key + "' in [override." + m.key + ']', part.key,
+                             {"process", "channel", "service"}, found_);
+        if (key.empty()) continue;
       }
       if (part.value.kind() != value_kind::table) {
         found_.error("type", part.value.at(),
                      "'" + part.key + "' must be a table, not " + kind_with_article(part.value.kind()));
         continue;
       }
-      if (part.key == "service") {
+      if (key == "service") {
         override_keys(s, part);
         continue;
       }
-      std::vector<value_member>& among = part.key == "process" ? s.processes : s.channels;
+      std::vector<value_member>& among = key == "process" ? s.processes : s.channels;
       for (const value_member& one : part.value.get<value::table>()) {
         value_member* target = find_member(among, one.key);
         if (target) {
@@ -235,9 +257,9 @@ class merger {
         std::vector<std::string_view> names;
         names.reserve(among.size());
         for (const value_member& other : among) names.push_back(other.key);
-        report_unknown(part.key == "process" ? "unknown-process" : "unknown-channel", one.key_at,
-                       "service '" + s.name.text + "' has no " + part.key + " '" + one.key + "'", one.key,
-                       names, found_);
+        report_unknown(key == "process" ? "unknown-process" : "unknown-channel", one.key_at,
+                       "service '" + s.name.text + "' has no " + key + " '" + one.key + "'", one.key, names,
+                       found_);
       }
     }
   }
@@ -258,6 +280,7 @@ class merger {
   findings& found_;
   merged out_;
   value overrides_;
+  bool services_unread_ = false;  // a mistyped `services`: nobody knows what it lists
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 

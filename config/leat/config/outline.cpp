@@ -78,6 +78,7 @@ class scanner {
   void skip_string() {
     const char quote = peek();
     const bool many_lines = peek(1) == quote && peek(2) == quote;
+    const place begin = here();
     for (int i = 0; i < (many_lines ? 3 : 1); ++i) advance();
     while (!done()) {
       const char c = peek();
@@ -89,13 +90,21 @@ class scanner {
           advance();
         continue;
       }
-      if (!many_lines && c == '\n') return;
+      if (!many_lines && c == '\n') break;
       if (c == quote && (!many_lines || (peek(1) == quote && peek(2) == quote))) {
         // """" and """"" end with quotes that belong to the text.
         for (int i = 0; i < (many_lines ? 5 : 1) && peek() == quote; ++i) advance();
         return;
       }
       advance();
+    }
+    if (out_.unclosed) return;
+    out_.unclosed = outline::fault{begin, "bad TOML: the string that begins here has no closing quote"};
+    if (many_lines) {
+      out_.unclosed->at.length = 3;
+      out_.unclosed->text += "s: three of them, as at its begin";
+    } else {
+      out_.unclosed->text += " on its line";
     }
   }
 

@@ -35,6 +35,9 @@ struct outline {
 
   std::vector<statement> statements = {};
   std::optional<fault> refused = {};  // the scan ended there
+  // The opening quote of the first string that is never closed. The parser complains of where it ends
+  // instead.
+  std::optional<fault> unclosed = {};
   // Characters behind a line-ending backslash, where the parser looks for blanks; as escapes they do no harm.
   std::vector<std::size_t> to_escape = {};
 };

@@ -43,20 +43,23 @@ section::section(std::string_view name, const value& raw, const std::string& hea
   for (const key_info& k : grammar.keys) names.push_back(k.type.name);
   value::table out;
   std::vector<std::string> meant;
+  const auto present = [&](const std::string& key) {
+    return std::any_of(out.begin(), out.end(), [&](const value_member& m) { return m.key == key; });
+  };
   if (const auto* members = raw.get_if<value::table>()) {
     for (const value_member& m : *members) {
       const key_info* k = grammar.find(m.key);
       if (!k) {
+        // Taken for the one that was probably meant, so that one mistake is one error.
         meant.push_back(report_unknown("unknown-key", m.key_at, "unknown key '" + m.key + "' in " + heading,
                                        m.key, names, found));
-        continue;
+        if (meant.back().empty() || raw.find(meant.back()) || present(meant.back())) continue;
+        k = grammar.find(meant.back());
       }
-      if (value checked = check_key(*k, m, found)) out.push_back({m.key, m.key_at, std::move(checked)});
+      if (value checked = check_key(*k, m, found))
+        out.push_back({k->type.name, m.key_at, std::move(checked)});
     }
   }
-  const auto present = [&](const std::string& key) {
-    return std::any_of(out.begin(), out.end(), [&](const value_member& m) { return m.key == key; });
-  };
   for (const key_info& k : grammar.keys) {
     if (present(k.type.name)) continue;
     if (k.type.default_value)

@@ -124,8 +124,6 @@ std::string explain(std::string_view description, std::string_view line, std::ui
   std::string text(description);
   if (description.starts_with(begin)) {
     text = description.substr(begin.size());
-    if (text.find("unescaped control characters") != std::string::npos && column > line.size())
-      return "bad TOML: the string has no closing quote on its line";
     // 250ms without quotes: the parser stops at the m.
     std::size_t first = std::min<std::size_t>(column > 0 ? column - 1 : 0, line.size());
     std::size_t last = first;
@@ -206,6 +204,11 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, f
           return std::nullopt;
         continue;
       }
+    }
+    if (look.unclosed &&
+        std::pair(look.unclosed->at.line, look.unclosed->at.column) <= std::pair(at.line, at.column)) {
+      found.error("toml", look.unclosed->at, look.unclosed->text);
+      return std::nullopt;
     }
     found.error("toml", at, explain(description, sources[file].line(at.line), at.column));
     return std::nullopt;
