@@ -88,8 +88,9 @@ setting_schema thread() {
 setting_schema memory() {
   setting_schema s{.name = "memory", .kind = kind::structure};
   s.fields.push_back(with_help(boolean("lock") | false, "keep all memory in RAM"));
-  s.fields.push_back(with_help({.name = "max", .kind = kind::size, .least = size_of(64 * kilo)},
-                               "most that stacks, rings and pools may take together"));
+  s.fields.push_back(
+      with_help({.name = "max", .kind = kind::size, .least = size_of(64 * kilo)},
+                "most that stacks, rings and pools may take together; looked at before the start"));
   return s;
 }
 

@@ -63,9 +63,11 @@ output find_output() noexcept {
   output result = found.load(std::memory_order_relaxed);
   if (result == output::unknown) {
     const char* no_colour = std::getenv("NO_COLOR");
+    const char* term = std::getenv("TERM");
+    const bool dumb = term && std::strcmp(term, "dumb") == 0;
     if (stderr_is_journal()) {
       result = output::journal;
-    } else if (::isatty(STDERR_FILENO) == 1 && (!no_colour || !*no_colour)) {
+    } else if (::isatty(STDERR_FILENO) == 1 && (!no_colour || !*no_colour) && !dumb) {
       result = output::terminal;
     } else {
       result = output::plain;
@@ -107,11 +109,13 @@ void append_time(text_buffer& out) noexcept {
 
 void write_stderr(log_level level, std::string_view component, std::string_view text) noexcept {
   constexpr std::string_view colour_off = "\033[0m";
+  // A status line that stood here is gone, also where it was longer.
+  constexpr std::string_view erase_rest = "\033[K";
   const level_look& look = look_of(level);
   const output where = find_output();
   char line[1024];
   // The end of the line is kept free, so that a cut text still ends in it.
-  text_buffer out(line, sizeof line - 1 - colour_off.size());
+  text_buffer out(line, sizeof line - 1 - colour_off.size() - erase_rest.size());
   if (where == output::journal) {
     out.append('<').append(look.journal_priority).append('>');
   } else {
@@ -121,10 +125,12 @@ void write_stderr(log_level level, std::string_view component, std::string_view 
   }
   out.append(component).append(": ").append(text);
   std::size_t size = out.size();
-  if (where == output::terminal && *look.colour) {
-    std::memcpy(line + size, colour_off.data(), colour_off.size());
-    size += colour_off.size();
-  }
+  const auto add = [&](std::string_view sequence) {
+    std::memcpy(line + size, sequence.data(), sequence.size());
+    size += sequence.size();
+  };
+  if (where == output::terminal && *look.colour) add(colour_off);
+  if (where == output::terminal) add(erase_rest);
   line[size++] = '\n';
   write_text(STDERR_FILENO, {line, size});
 }

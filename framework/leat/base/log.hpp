@@ -3,7 +3,7 @@
 //
 //   on a pipe or file   2026-11-15 10:00:00.123 warning sched: text      (UTC)
 //   under systemd       <4>sched: text                                   (JOURNAL_STREAM names our stderr)
-//   on a terminal       the first form, with colour unless NO_COLOR is set
+//   on a terminal       the first form, with colour unless NO_COLOR is set or TERM is dumb
 //
 // The level is info, or what LEAT_LOG says, or what set_log_level says. A line longer than 1 KiB is
 // cut; control characters become blanks, so that a text cannot forge a second line.

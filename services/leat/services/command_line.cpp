@@ -179,7 +179,10 @@ std::string completion(std::string_view shell, std::string_view program) {
       name + "_candidates \"${COMP_WORDS[COMP_CWORD]}\")\n}\ncomplete -o filenames -F _" + name + "_words " +
       name + "\n";
   if (shell == "bash") return functions;
-  return "#compdef " + name + "\nautoload -U +X bashcompinit && bashcompinit\n" + functions;
+  // From a folder of $fpath it is read when it is first needed, and has to complete at once.
+  return "#compdef " + name + "\nautoload -U +X bashcompinit && bashcompinit\n" + functions +
+         "if [ \"${funcstack[1]}\" = _" + name + " ]; then _bash_complete -o filenames -F _" + name +
+         "_words; fi\n";
 }
 
 }  // namespace leat::services

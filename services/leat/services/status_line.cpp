@@ -38,9 +38,12 @@ void status_line::show(const host& h) {
   std::string line = std::to_string(h.replicas_alive()) + " running, " + std::to_string(rate) + " values/s";
   if (!where.empty()) line += ", fullest " + where;
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+  std::size_t before = 0;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
     line.resize(std::min<std::size_t>(line.size(), size.ws_col - 1u));
-  write_all("\r\033[K" + line + "\r");
+    before = size.ws_col - 1u - line.size();
+  }
+  write_all("\r\033[K" + (before > 0 ? "\033[" + std::to_string(before) + 'C' : "") + line + '\r');
   shown_ = true;
 }
 

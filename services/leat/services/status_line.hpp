@@ -6,8 +6,9 @@
 
 namespace leat::services {
 
-// One line at the bottom of a terminal: how many Gs, how many values a second, the fullest channel. The
-// cursor stays at its beginning, so that whatever is printed next takes its place.
+// One line at the bottom of a terminal: how many Gs, how many values a second, the fullest channel. It stands
+// at the right, and the cursor at the left: what a process prints then comes before it and not upon it. Lines
+// of the log and the ledger erase it.
 class status_line {
  public:
   explicit status_line(bool on) noexcept : on_(on) {}
