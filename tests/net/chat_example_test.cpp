@@ -101,7 +101,9 @@ TEST_CASE("too long a line ends its sender's stay and no other's") {
     stream ann = guest(s, "ann");
     stream bob = guest(s, "bob");
     meet(ann, "bob");
-    bob.write(std::string(2000, 'x') + "\n");
+    std::string too_long(2000, 'x');
+    too_long += '\n';
+    bob.write(too_long);
     CHECK(ann.read_line(patience) == "* bob has left");
     stream cid = guest(s, "cid");
     meet(ann, "cid");
