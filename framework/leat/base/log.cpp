@@ -197,10 +197,12 @@ void write_log(log_level level, std::string_view component, std::string_view tex
     const auto c = static_cast<unsigned char>(memory[i]);
     if (c < 0x20 || c == 0x7F) memory[i] = ' ';
   }
+  detail::count_mutex(1);  // set_log_sink waits for us
   inside.fetch_add(1);
   const sink_slot* to = current.load();
   if (to) to->sink(to->arg, level, component, message.view());
   inside.fetch_sub(1);
+  detail::count_mutex(-1);
   if (!to) write_stderr(level, component, message.view());
   errno = kept;
 }

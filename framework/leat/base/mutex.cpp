@@ -64,6 +64,13 @@ void ranked_spinlock::lock_slow_standing_back() noexcept {
 
 namespace detail {
 
+namespace {
+thread_local constinit volatile int held_mutexes = 0;
+}
+// Not inlined: where a fiber may be, the address of a thread_local must not be kept.
+[[gnu::noinline]] void count_mutex(int by) noexcept { held_mutexes = held_mutexes + by; }
+[[gnu::noinline]] int mutexes_held() noexcept { return held_mutexes; }
+
 const bool lock_order_checked = LEAT_DEBUG_CHECKS_ON != 0;
 
 namespace {

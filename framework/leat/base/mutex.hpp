@@ -42,6 +42,11 @@ namespace detail {
 
 extern const bool lock_order_checked;
 
+// How many ranked_mutexes, and other things that others wait for, the calling thread holds: while it is not
+// zero, the thread must not be stopped for good. Async-signal-safe.
+void count_mutex(int by) noexcept;
+int mutexes_held() noexcept;
+
 struct lock_info {
   const char* name;
   lock_rank rank;
@@ -83,6 +88,7 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
   void lock() LEAT_ACQUIRE() {
     if (detail::lock_order_checked) [[unlikely]]
       detail::check_lock_order(this, info_);
+    detail::count_mutex(1);
     mutex_.lock();
     if (detail::lock_order_checked) [[unlikely]]
       detail::note_locked(this, info_);
@@ -90,7 +96,11 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
 
   // Cannot deadlock, so it may take any rank.
   bool try_lock() LEAT_TRY_ACQUIRE(true) {
-    if (!mutex_.try_lock()) return false;
+    detail::count_mutex(1);
+    if (!mutex_.try_lock()) {
+      detail::count_mutex(-1);
+      return false;
+    }
     if (detail::lock_order_checked) [[unlikely]]
       detail::note_locked(this, info_);
     return true;
@@ -100,6 +110,7 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
     if (detail::lock_order_checked) [[unlikely]]
       detail::note_unlocked(this, info_);
     mutex_.unlock();
+    detail::count_mutex(-1);
   }
 
   lock_rank rank() const noexcept { return info_.rank; }

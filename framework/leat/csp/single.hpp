@@ -33,7 +33,8 @@
 // second. A side whose P has other Gs to run first lets those run, twice, before it parks at all.
 //
 // Every so many operations a side goes through the runtime even if it need not: there it notices a stop, and
-// that its time slice is over. In between it touches nothing but the ring.
+// that its time slice is over. In between it touches nothing but the ring, unless sysmon asks everybody in
+// (sched/entered.hpp, come_in).
 //
 // A close by a third party may overlap a send: that value counts as sent, and stays in the ring (`left`) if
 // the reader has been told "closed" by then. A close by the writer itself loses nothing.
@@ -140,7 +141,7 @@ class single_channel final : public single_base {
 
   // The writer, outside the runtime. False: not without a visit to it; see send.
   [[gnu::always_inline]] bool put(Cell& v) noexcept {
-    if (!put_here(v)) [[unlikely]]
+    if (sched::come_in.load(std::memory_order_relaxed) || !put_here(v)) [[unlikely]]
       return false;
     if (to_writer_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend_from_outside(side::reader);
@@ -148,7 +149,7 @@ class single_channel final : public single_base {
   }
   // The reader, outside the runtime.
   [[gnu::always_inline]] bool take(std::optional<Cell>& out) noexcept {
-    if (!take_here(out)) [[unlikely]]
+    if (sched::come_in.load(std::memory_order_relaxed) || !take_here(out)) [[unlikely]]
       return false;
     if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend_from_outside(side::writer);

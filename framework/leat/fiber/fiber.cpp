@@ -156,18 +156,28 @@ LEAT_UNWATCHED std::size_t frames(const context& c, void** out, std::size_t most
   const auto high = low + stack->size();
   const auto sp = reinterpret_cast<std::uintptr_t>(c.sp);
   if (sp < low || sp + saved_pc + sizeof(void*) > high) return 0;
+  return frames_from(*stack, peek(sp + saved_pc), peek(sp + saved_fp), 0, out, most);
+}
+
+LEAT_UNWATCHED std::size_t frames_from(const stack& s, std::uintptr_t pc, std::uintptr_t fp,
+                                       std::uintptr_t link, void** out, std::size_t most) noexcept {
+  const auto low = reinterpret_cast<std::uintptr_t>(s.low());
+  const auto high = low + s.size();
   std::size_t n = 0;
-  out[n++] = reinterpret_cast<void*>(peek(sp + saved_pc));
-  auto fp = peek(sp + saved_fp);
-  auto last = sp;
+  if (most == 0) return 0;
+  out[n++] = reinterpret_cast<void*>(pc);
+  auto last = low;
   while (n < most && fp > last && fp % alignof(void*) == 0 && fp - 16 >= low &&
          fp + 2 * sizeof(void*) <= high) {
-    const auto pc = peek(fp + static_cast<std::uintptr_t>(up_pc));
-    if (pc < 4096) break;
-    out[n++] = reinterpret_cast<void*>(pc);
+    const auto up = peek(fp + static_cast<std::uintptr_t>(up_pc));
+    if (up < 4096) break;
+    // A leaf has its caller in the link register alone.
+    if (n == 1 && link >= 4096 && link != up && n + 1 < most) out[n++] = reinterpret_cast<void*>(link);
+    out[n++] = reinterpret_cast<void*>(up);
     last = fp;
     fp = peek(fp + static_cast<std::uintptr_t>(up_fp));
   }
+  if (n == 1 && link >= 4096 && n < most) out[n++] = reinterpret_cast<void*>(link);
   return n;
 }
 

@@ -20,6 +20,7 @@
 // from the old thread may be used after it (thread_slot.hpp says why).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include <leat/fiber/annotate.hpp>
 #include <leat/fiber/machine.hpp>
@@ -69,5 +70,9 @@ thread& switch_to(thread& on, context& from, context& to, after_fn after = nullp
 // pointers. Touches only its stack, takes no lock and does not allocate. Frames of code built without frame
 // pointers are missing. Returns how many were written.
 std::size_t frames(const context& c, void** out, std::size_t most) noexcept;
+// The same from an interrupted place on the stack: the instruction, the frame pointer and, where calls keep
+// the return address in one, the link register (else 0).
+std::size_t frames_from(const stack& s, std::uintptr_t pc, std::uintptr_t fp, std::uintptr_t link, void** out,
+                        std::size_t most) noexcept;
 
 }  // namespace leat::fiber

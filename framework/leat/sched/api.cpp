@@ -43,6 +43,11 @@ void plain_thread_leaves() noexcept { scheduler::plain_thread_leaves(); }
 G& make_g(const spawn_options& o) {
   if (o.stack != 0 && (o.stack < fiber::min_stack_size || o.stack > fiber::max_stack_size))
     throw fiber::out_of_stacks({fiber::stack_errc::bad_size, o.stack, fiber::max_stack_size, 0});
+  std::unique_ptr<overrun_watch> watch;
+  if (o.guard) {
+    watch = std::make_unique<overrun_watch>();
+    watch->guard = o.guard;
+  }
   entered in;
   scheduler& s = running_scheduler(in);
   if (!in.m && !s.admit_foreign_g())
@@ -66,6 +71,11 @@ G& make_g(const spawn_options& o) {
     g->stop_with = o.stop->state();
     g->stop_with->add(*g);
   }
+  if (o.guard) {
+    g->watch.store(watch.release(), std::memory_order_relaxed);
+    g->extras |= g_guarded;
+    s.add_guarded(*g);
+  }
   return *g;
 }
 
@@ -88,6 +98,12 @@ void free_g(G& g) noexcept {
   // The user's exception is destroyed outside the runtime: its destructor may call us.
   const std::exception_ptr failure = std::move(g.failure);
   if (g.extras & g_has_stop_source) leave_stop_source(g);
+  if (g.status.load(std::memory_order_relaxed) == g_status::quarantined) {
+    // Its memory is never used again; from now on the runtime need not be kept for it.
+    g.join.store(join_detached, std::memory_order_relaxed);
+    return;
+  }
+  if (g.extras & g_guarded) scheduler::leave_guard(g);
   entered in;
   const bool never_submitted = !in.m && g.status.load(std::memory_order_relaxed) == g_status::idle;
   if (g.home == scheduler_of(in)) {

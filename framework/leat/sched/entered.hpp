@@ -19,6 +19,10 @@ void make_ready(M* m, G* g) noexcept;
 // there is nobody else. Costs a load, is late by up to sysmon's tick.
 inline std::atomic<std::int64_t> coarse_clock{0};
 
+// sysmon suspects a G to hang: operations that need not come in shall do so for once, to show that they are
+// made.
+inline std::atomic<bool> come_in{false};
+
 // The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
 // being. Leaves at the end of its scope.
 class entered {

@@ -18,6 +18,7 @@ namespace leat::sched {
 struct M;
 class scheduler;
 class stop_state;
+struct overrun_watch;
 
 // Who owns the G, and what holds it, in each status:
 //   idle       free; a P's pool or the central one
@@ -27,7 +28,18 @@ class stop_state;
 //   waiting    whoever will ready it: a timer heap, a join word, a channel, a stop
 //   preempted  gave way, or lost its P, and is on its way to the global queue
 //   dead       finished; the task handle, or nobody
-enum class g_status : std::uint8_t { idle, runnable, running, syscall, waiting, preempted, dead };
+//   quarantined  taken off its thread, or frozen with it, for good (quarantine.hpp); nobody: it is never used
+//              again
+enum class g_status : std::uint8_t {
+  idle,
+  runnable,
+  running,
+  syscall,
+  waiting,
+  preempted,
+  dead,
+  quarantined
+};
 const char* to_string(g_status s) noexcept;
 
 constexpr bool may_become(g_status from, g_status to) noexcept {
@@ -42,6 +54,7 @@ constexpr bool may_become(g_status from, g_status to) noexcept {
     case preempted: return from == running;
     case dead:
       return from == running || from == runnable;  // runnable: there was no stack, or no thread, for it
+    case quarantined: return from == running;
   }
   return false;
 }
@@ -87,6 +100,7 @@ enum g_extra : std::uint8_t {
   g_has_stop_source = 4,
   g_failed = 8,
   g_own_thread = 16,
+  g_guarded = 32,
 };
 
 // Ordered by who touches what: a G that is spawned, runs once and ends lives in the first three lines.
@@ -125,6 +139,9 @@ struct alignas(64) G {
   void* locals = nullptr;                 // g_has_locals (local.cpp)
   std::shared_ptr<stop_state> stop_with;  // g_has_stop_source
   list_node stop_node;
+  // g_guarded (overrun_watch.hpp). Written by the spawner, then by the G inside the runtime; to be followed
+  // by others only while they hold it in user code.
+  std::atomic<overrun_watch*> watch{nullptr};
   char name[24] = {};  // g_named
 
   // Every change of status goes through here; debug builds check that it is one of those that exist.

@@ -7,6 +7,7 @@
 
 #include <leat/base/check.hpp>
 #include <leat/sched/local.hpp>
+#include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/stop.hpp>
@@ -155,11 +156,39 @@ void scheduler::publish_end(M& m, G& g) noexcept {
   const std::uintptr_t waiter = g.join.exchange(join_done, std::memory_order_acq_rel);
   if (waiter == join_detached) {
     s.recycle(&m, &g);
-  } else if (waiter & 1) {
+  } else {
+    s.wake_joiner(&m, waiter);
+  }
+}
+
+void scheduler::wake_joiner(M* m, std::uintptr_t waiter) noexcept {
+  if (waiter & 1) {
     reinterpret_cast<thread_event*>(waiter & ~std::uintptr_t{1})->signal();
   } else if (waiter != join_running) {
-    s.ready(&m, reinterpret_cast<G*>(waiter));
+    ready(m, reinterpret_cast<G*>(waiter));
   }
+}
+
+// --- Guards -----------------------------------------------------------------------------------------
+
+void scheduler::add_guarded(const G& g) noexcept {
+  guarded_.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t hang = g.watch.load(std::memory_order_relaxed)->guard->hang().count();
+  std::int64_t least = shortest_hang_.load(std::memory_order_relaxed);
+  while (hang < least && !shortest_hang_.compare_exchange_weak(least, hang, std::memory_order_relaxed)) {
+  }
+}
+
+void scheduler::leave_guard(G& g) noexcept {
+  overrun_watch* w = nullptr;
+  {
+    // Inside: sysmon follows the pointer of a G that it holds in user code.
+    const entered in;
+    w = g.watch.exchange(nullptr, std::memory_order_relaxed);
+    g.home->guarded_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  g.extras &= static_cast<std::uint8_t>(~g_guarded);
+  delete w;  // and perhaps the guard, which is its owner's code
 }
 
 void scheduler::after_finish(void* arg) noexcept {
@@ -219,9 +248,10 @@ void scheduler::g_main(fiber::thread& t, void*) {
   for (G* g = m->cur.load(std::memory_order_relaxed);;) {
     leave(m);
     g->body(*g);
-    if (g->extras & (g_has_locals | g_has_stop_source)) [[unlikely]] {
+    if (g->extras & (g_has_locals | g_has_stop_source | g_guarded)) [[unlikely]] {
       if (g->extras & g_has_locals) destroy_locals(*g);
       if (g->extras & g_has_stop_source) leave_stop_source(*g);
+      if (g->extras & g_guarded) leave_guard(*g);
     }
     m = enter(current_m());
     g = m->sched.end_g(*m, *g);
@@ -239,6 +269,7 @@ void scheduler::fail_to_start(M& m, G& g, std::exception_ptr why) noexcept {
     s.sysmon_event_.signal();
   }
   if (g.extras & g_has_stop_source) leave_stop_source(g);
+  if (g.extras & g_guarded) leave_guard(g);
   if (g.join.load(std::memory_order_relaxed) == join_detached) {
     if (&g != s.main_g_) report_escaped(g, why);
     if (g.drop) g.drop(g);  // the closure, which never ran

@@ -20,6 +20,8 @@ struct runtime_stats {
   unsigned procs = 0, idle_procs = 0, threads = 0, idle_threads = 0, spinning = 0, most_spinning = 0;
   std::uint64_t live = 0, spawned = 0, finished = 0, switches = 0, parks = 0, readies = 0, steals = 0,
                 stolen_gs = 0, retakes = 0, overflows = 0, wakes = 0, without_p = 0;
+  std::uint64_t quarantined = 0;  // Gs that were; they count as finished
+  unsigned frozen = 0;            // threads that stand still with one of them; not counted in threads
   std::size_t global_length = 0;
   std::vector<std::size_t> local_lengths;  // by P
 };

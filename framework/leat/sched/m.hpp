@@ -13,6 +13,7 @@
 #include <leat/fiber/thread_slot.hpp>
 #include <leat/sched/futex.hpp>
 #include <leat/sched/g.hpp>
+#include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/p.hpp>
 #include <leat/sched/retake_gate.hpp>
 
@@ -71,6 +72,10 @@ struct alignas(64) M : fiber::thread {
   std::atomic<pid_t> tid{0};
   std::atomic<bool> exited{false};
   std::vector<G*> loot;  // room for a theft, capacity of a ring
+
+  std::atomic<bool> frozen{false};  // stands still in its signal handler for good; written by sysmon
+  summons asked;
+  run_note note;
 };
 
 struct current_m_tag;

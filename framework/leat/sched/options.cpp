@@ -110,6 +110,8 @@ std::string check_options(const runtime_options& o) {
       (o.trace > nanoseconds::zero() && o.trace < std::chrono::milliseconds(1)))
     return out_of_range("trace", format_duration(o.trace), "at least 1ms, or off");
   if (o.grace < nanoseconds::zero()) return out_of_range("grace", "a negative time", "0 or more");
+  if (o.max_quarantined > 1'000'000)
+    return out_of_range("max_quarantined", to_string(o.max_quarantined), "0 to 1000000");
   if (!o.cpus.empty()) {
     cpu_set_t set;
     CPU_ZERO(&set);

@@ -22,7 +22,8 @@ struct runtime_options {
   std::vector<unsigned> cpus = {};                     // affinity of the Ms; empty: as the process
   nanoseconds trace = nanoseconds::zero();             // a line each interval; zero: off
   nanoseconds grace = std::chrono::milliseconds(200);  // for Gs that are left when main returns
-  bool stack_census = false;                           // measure stack use per name; costs a page fault per G
+  unsigned max_quarantined = 64;  // most Gs in quarantine: kept stacks and frozen threads
+  bool stack_census = false;      // measure stack use per name; costs a page fault per G
 
   static constexpr unsigned max_procs = 1024;
   static constexpr unsigned max_run_queue = 1u << 20;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 
 #include <leat/base/clock.hpp>
 
@@ -32,6 +33,7 @@ struct overrun_news {
 };
 
 // What a G may use up; given to it at its start (spawn_options::guard) and shared with its supervisor.
+// A declared blocking call (leat::blocking) is no overrun, however long it takes: it counts as waiting.
 class overrun_guard {
  public:
   overrun_guard(nanoseconds hang, nanoseconds grace) noexcept : hang_(hang), grace_(grace) {}
@@ -48,6 +50,17 @@ class overrun_guard {
 
  private:
   nanoseconds hang_, grace_;
+};
+
+// The real-time signal by which threads are asked where they stand, or 0. Chosen when the first runtime
+// starts, from SIGRTMAX - 1 downwards, among those that have no handler then; chosen anew if a handler takes
+// its place.
+int quarantine_signal() noexcept;
+
+// What joining a G that was quarantined gives.
+class quarantined : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 }  // namespace leat

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the scheduler tells about itself: stats, trace lines, the dump of all Gs, the deadlock report.
-#include <dlfcn.h>
 #include <poll.h>
 #include <unistd.h>
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/base/format.hpp>
+#include <leat/sched/backtrace.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/scheduler.hpp>
 
@@ -18,7 +18,7 @@ namespace leat::sched {
 
 const char* to_string(g_status s) noexcept {
   constexpr const char* names[] = {"idle",    "runnable",  "running", "blocking call",
-                                   "waiting", "preempted", "dead"};
+                                   "waiting", "preempted", "dead",    "quarantined"};
   return names[static_cast<std::size_t>(s)];
 }
 const char* to_string(wait_reason r) noexcept {
@@ -83,11 +83,14 @@ runtime_stats scheduler::stats() const {
     s.local_lengths.push_back(p.ring.size() + (p.run_next.load(std::memory_order_relaxed) ? 1u : 0u));
   });
   s.live = live();
+  s.quarantined = quarantined_.load(std::memory_order_relaxed);
+  s.frozen = frozen_.load(std::memory_order_relaxed);
   {
     lock_guard hold(lock_);
     s.idle_threads = idle_ms_ + (poller_m_ ? 1 : 0);
     for (const auto& m : ms_)
-      if (!m->exited.load(std::memory_order_relaxed)) ++s.threads;
+      if (!m->exited.load(std::memory_order_relaxed) && !m->frozen.load(std::memory_order_relaxed))
+        ++s.threads;
   }
   return s;
 }
@@ -108,7 +111,8 @@ std::string scheduler::trace_line() const {
 G* scheduler::find_g(std::uint64_t id) const noexcept {
   G* found = nullptr;
   each_g([&](G& g) {
-    if (g.id == id && g.status.load(std::memory_order_relaxed) != g_status::idle) found = &g;
+    const g_status s = g.status.load(std::memory_order_relaxed);
+    if (g.id == id && s != g_status::idle && s != g_status::quarantined) found = &g;
   });
   return found;
 }
@@ -170,20 +174,20 @@ LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
     }
     t.append('\n');
     write_text(fd, t.view());
-    if (s != g_status::waiting) return;
-    void* pcs[24];
-    const std::size_t n = fiber::frames(g.ctx, pcs, std::size(pcs));
+    void* pcs[most_frames];
+    std::size_t n = 0;
+    if (s == g_status::waiting) {
+      n = fiber::frames(g.ctx, pcs, std::size(pcs));
+    } else if (s == g_status::quarantined) {
+      const overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
+      n = w.frames;
+      for (std::size_t i = 0; i < n; ++i) pcs[i] = w.trace[i];
+    }
     for (std::size_t i = 0; i < n; ++i) {
       t.clear();
-      Dl_info where{};
-      if (::dladdr(pcs[i], &where) && where.dli_sname) {
-        t.format("    {} {}+{}\n", pcs[i], where.dli_sname,
-                 static_cast<std::size_t>(static_cast<char*>(pcs[i]) - static_cast<char*>(where.dli_saddr)));
-      } else {
-        const auto offset = static_cast<char*>(pcs[i]) - static_cast<char*>(where.dli_fbase);
-        t.format("    {} {}+{}\n", pcs[i], where.dli_fname ? where.dli_fname : "?",
-                 reinterpret_cast<const void*>(where.dli_fbase ? offset : 0));  // as addr2line wants it
-      }
+      t.append("    ");
+      append_frame(t, pcs[i], false);
+      t.append('\n');
       write_text(fd, t.view());
     }
   });

@@ -8,44 +8,56 @@
 namespace leat::sched {
 
 retake_gate::entry retake_gate::enter_slow() noexcept {
+  entry result = entry::kept;
   for (int turns = 0;; ++turns) {
     std::uint32_t w = word_.load(std::memory_order_acquire);  // pairs with finish
-    switch (w) {
-      case quiet: return entry::kept;
-      case asked:
-        // Acquire: the word may have gone to another asker's `asked` by way of a borrow since it was read.
-        if (word_.compare_exchange_strong(w, quiet, std::memory_order_acquire)) return entry::kept;
-        break;
-      case look: word_.store(quiet, std::memory_order_relaxed); return entry::kept;
-      case taken: word_.store(quiet, std::memory_order_relaxed); return entry::lost;
-      default:
-        // Borrowed for a few instructions, unless the borrower was put aside by the kernel.
-        if (turns < 100) {
-          cpu_pause();
-        } else {
-          ::usleep(20);  // not sched_yield: it never lets a borrower of lower real-time priority run
-        }
+    if (w == quiet) break;
+    if (w == asked || w == asked_later) {
+      // Acquire: the word may have gone to another asker's `asked` by way of a borrow since it was read.
+      if (!word_.compare_exchange_strong(w, quiet, std::memory_order_acquire)) continue;
+      if (w == asked_later) result = entry::lost;
+      break;
+    }
+    if (w == look || w == taken) {
+      word_.store(quiet, std::memory_order_relaxed);
+      if (w == taken) result = entry::lost;
+      break;
+    }
+    // Borrowed for a few instructions, unless the borrower was put aside by the kernel.
+    if (turns < 100) {
+      cpu_pause();
+    } else {
+      ::usleep(20);  // not sched_yield: it never lets a borrower of lower real-time priority run
     }
   }
+  entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return result;
 }
 
-bool retake_gate::try_borrow() noexcept {
-  if (asking_.load(std::memory_order_relaxed) != 0) return false;
-  if (asking_.exchange(1, std::memory_order_acquire) != 0) return false;  // pairs with the stores of 0
+bool retake_gate::try_borrow() noexcept { return try_take(false) == hold::with_p; }
+
+retake_gate::hold retake_gate::try_hold() noexcept { return try_take(true); }
+
+retake_gate::hold retake_gate::try_take(bool also_without_p) noexcept {
+  if (asking_.load(std::memory_order_relaxed) != 0) return hold::none;
+  if (asking_.exchange(1, std::memory_order_acquire) != 0) return hold::none;  // pairs with the stores of 0
   std::uint32_t w = word_.load(std::memory_order_relaxed);
-  if ((w == quiet || w == look) && word_.compare_exchange_strong(w, asked, std::memory_order_relaxed)) {
+  const bool without_p = w == taken;
+  const std::uint32_t mine = without_p ? asked_later : asked;
+  if ((w == quiet || w == look || (without_p && also_without_p)) &&
+      word_.compare_exchange_strong(w, mine, std::memory_order_relaxed)) {
     heavy_barrier();
-    std::uint32_t mine = asked;
+    std::uint32_t now = mine;
     // Acquire pairs with leave; the CAS orders the borrower's reads after it on its own account too.
     if (in_runtime_.load(std::memory_order_acquire) == 0) {
-      if (word_.compare_exchange_strong(mine, borrowed, std::memory_order_acquire, std::memory_order_relaxed))
-        return true;
+      if (word_.compare_exchange_strong(now, borrowed, std::memory_order_acquire, std::memory_order_relaxed))
+        return without_p ? hold::without_p : hold::with_p;
     } else {
-      (void)word_.compare_exchange_strong(mine, look, std::memory_order_relaxed);
+      (void)word_.compare_exchange_strong(now, without_p ? taken : look, std::memory_order_relaxed);
     }
   }
   asking_.store(0, std::memory_order_release);
-  return false;
+  return hold::none;
 }
 
 void retake_gate::finish(state s) noexcept {

@@ -13,15 +13,21 @@
 //               borrowed: the asker has the P; an owner that enters waits for it
 //               taken: the asker kept the P; the owner learns it at its next entry
 //               look: an asker came and went; the owner must synchronise with what it did
+//               asked_later: as asked, at an M whose P has been taken before
 //   asking      a try-lock, so that there is one asker at a time
+//   entries     how often the owner came in and found a word other than quiet; written by the owner alone
 //
 // Owner enters:  1 in_runtime = 1   2 light barrier   3 read word; quiet is the fast path
-//                4 asked -> quiet by CAS (denied), look -> quiet, taken -> quiet and the P is lost,
-//                  borrowed: wait
+//                4 asked -> quiet by CAS (denied), look -> quiet, taken or asked_later -> quiet and the P is
+//                  lost, borrowed: wait; then entries + 1
 // Owner leaves:  5 in_runtime = 0 (release)
 // Asker:         a lock asking   b word quiet or look -> asked by CAS   c heavy barrier
 //                d in_runtime 1: asked -> look by CAS; done
 //                e in_runtime 0: asked -> borrowed by CAS; then look (given back) or taken (release)
+// Holder:        as an asker, who also comes to an M without a P: taken -> asked_later in b, back to taken in
+// d
+//                and when it is done. Since only the owner writes quiet, every entry after a hold is counted
+//                in entries: as long as these stay the same, the owner has been in user code without a break.
 //
 // What each step forbids:
 // - Without 2 and c, the owner's 1 can be delayed past its 3 while d reads 0 and 3 reads quiet: both use
@@ -44,6 +50,7 @@ namespace leat::sched {
 class retake_gate {
  public:
   enum class entry : unsigned char { kept, lost };
+  enum class hold : unsigned char { none, with_p, without_p };
 
   // Owner. False: call enter_slow, which tells whether the P is still there.
   [[nodiscard]] bool enter() noexcept {
@@ -62,16 +69,23 @@ class retake_gate {
   void give_back() noexcept { finish(look); }
   void keep() noexcept { finish(taken); }
 
-  // For reports: may be out of date when it returns.
+  // Holder: keeps the owner in user code, with or without its P. To be followed by let_go soon.
+  [[nodiscard]] hold try_hold() noexcept;
+  void let_go(hold h) noexcept { finish(h == hold::with_p ? look : taken); }
+  std::uint32_t entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
+
+  // Exact on the owner's own thread. For reports: may be out of date when it returns.
   bool in_runtime() const noexcept { return in_runtime_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  enum state : std::uint32_t { quiet, asked, borrowed, taken, look };
+  enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later };
+  hold try_take(bool also_without_p) noexcept;
   void finish(state s) noexcept;
 
   std::atomic<std::uint32_t> in_runtime_{1};
   std::atomic<std::uint32_t> word_{quiet};
   std::atomic<std::uint32_t> asking_{0};
+  std::atomic<std::uint32_t> entries_{0};
 };
 
 }  // namespace leat::sched

@@ -13,6 +13,8 @@
 #include <leat/base/log.hpp>
 #include <leat/fiber/overflow.hpp>
 #include <leat/sched/local.hpp>
+#include <leat/sched/overrun_watch.hpp>
+#include <leat/sched/quarantine.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
@@ -74,6 +76,7 @@ scheduler::scheduler(const runtime_options& options)
   if (const std::string wrong = check_options(options_); !wrong.empty()) throw std::invalid_argument(wrong);
   prepare_barriers();
   fiber::report_overflows();
+  prepare_quarantine();
   unsigned n = options_.procs.value_or(0);
   if (n == 0) {
     const auto chosen = auto_procs();
@@ -91,7 +94,7 @@ scheduler::scheduler(const runtime_options& options)
   if (!default_stacks_) throw fiber::out_of_stacks(error);
   coarse_now_.store(now_ns(), std::memory_order_relaxed);
   lock_guard hold(lock_);
-  ms_.reserve(options_.max_threads);
+  ms_.reserve(std::size_t{options_.max_threads} + options_.max_quarantined);  // frozen ones stay in the list
   for (unsigned i = 0; i < n; ++i) {
     P* const p = new P(i, options_.run_queue, n > 1);
     p->stacks.bind(*default_stacks_);
@@ -117,7 +120,10 @@ scheduler::~scheduler() {
   const std::size_t n = n_chunks_.load(std::memory_order_acquire);
   for (std::size_t c = 0; c < n; ++c) {
     G* const gs = chunks_[c].load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < chunk_gs; ++i) gs[i].~G();
+    for (std::size_t i = 0; i < chunk_gs; ++i) {
+      delete gs[i].watch.load(std::memory_order_relaxed);  // of a quarantined one
+      gs[i].~G();
+    }
     ::operator delete (gs, std::align_val_t{alignof(G)});
   }
 }
@@ -148,7 +154,7 @@ void scheduler::stop_all(stop_level level) noexcept {
   M* const m = enter(current_m());
   each_g([&](G& g) {
     const g_status s = g.status.load(std::memory_order_relaxed);
-    if (&g == main_g_ || s == g_status::idle || s == g_status::dead) return;
+    if (&g == main_g_ || s == g_status::idle || s == g_status::dead || s == g_status::quarantined) return;
     stop(m, &g, level);
   });
   leave(m);
@@ -186,11 +192,14 @@ void scheduler::end_from_main() {
                 grace / 1'000'000);
     each_g([&](G& g) {
       const g_status s = g.status.load(std::memory_order_relaxed);
-      if (&g == main_g_ || s == g_status::idle || s == g_status::dead) return;
+      if (&g == main_g_ || s == g_status::idle || s == g_status::dead || s == g_status::quarantined) return;
       log_warning("sched", "  G {} '{}': {} {}", g.id, g.name, to_string(s),
                   s == g_status::waiting ? to_string(g.reason.load(std::memory_order_relaxed)) : "");
     });
   }
+  if (const unsigned n = quarantined_.load(std::memory_order_relaxed); n > 0)
+    log_warning("sched", "{} quarantined Gs are left, {} of them with a thread that stands still", n,
+                frozen_.load(std::memory_order_relaxed));
   done_.store(true, std::memory_order_seq_cst);
   sysmon_event_.signal();
 }
@@ -206,6 +215,11 @@ bool scheduler::shut_down_threads() noexcept {
     for (auto& m : ms_) ms.push_back(m.get());
   }
   for (M* m : ms) {
+    if (m->frozen.load(std::memory_order_relaxed)) {
+      ::pthread_detach(m->handle);
+      all = false;
+      continue;
+    }
     while (!m->exited.load(std::memory_order_acquire)) {
       m->event.signal();
       network().interrupt();
@@ -247,7 +261,12 @@ bool scheduler::take_last_p(M& m) noexcept {
 
 bool scheduler::all_gs_free() const noexcept {
   bool all = true;
-  each_g([&](const G& g) { all &= g.status.load(std::memory_order_relaxed) == g_status::idle; });
+  each_g([&](const G& g) {
+    const g_status s = g.status.load(std::memory_order_relaxed);
+    // A quarantined one is free when no task handle refers to it any more.
+    all &= s == g_status::idle ||
+           (s == g_status::quarantined && g.join.load(std::memory_order_relaxed) == join_detached);
+  });
   return all;
 }
 

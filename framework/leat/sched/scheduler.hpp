@@ -173,11 +173,19 @@ class scheduler {
   // From now on, instead of the one before. It outlives the scheduler.
   void use(poller& p) noexcept;
 
+  // A guarded G is spawned; its watch is there. And it ends, unless it was quarantined. On the G's own
+  // thread, or before it runs.
+  void add_guarded(const G& g) noexcept;
+  static void leave_guard(G& g) noexcept;
+  // For an M that comes in without the G it ran, and has lost its P meanwhile.
+  void back_without_g() noexcept { without_p_.fetch_sub(1, std::memory_order_seq_cst); }
+
   // Called on a G's stack by the first frame of every G.
   static void g_main(fiber::thread& t, void* arg);
 
  private:
   friend class sysmon;
+  friend class overrun_patrol;
 
   // schedule.cpp and next_local.hpp: one round
   G* next_local(M& m, P& p) noexcept;
@@ -260,6 +268,7 @@ class scheduler {
   void spill_gs(g_stack& from) noexcept;
   static void fail_to_start(M& m, G& g, std::exception_ptr why) noexcept;
   static void publish_end(M& m, G& g) noexcept;
+  void wake_joiner(M* m, std::uintptr_t waiter) noexcept;
   static void after_finish(void* arg) noexcept;
   G* end_g(M& m, G& g) noexcept;
   void take_census(const G& g, const fiber::stack& s) noexcept;
@@ -282,6 +291,13 @@ class scheduler {
   void each_p(F f) const noexcept {
     const unsigned n = all_ps_.load(std::memory_order_acquire);
     for (unsigned i = 0; i < n; ++i) f(*ps_[i].load(std::memory_order_acquire));
+  }
+
+  // Without the lock: the list has room for all from the start, and an M is never taken out.
+  template <class F>
+  void each_m(F f) const noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    const unsigned n = n_ms_.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < n; ++i) f(*ms_.data()[i]);
   }
 
   static std::atomic<scheduler*> current_;
@@ -324,7 +340,8 @@ class scheduler {
   unsigned idle_ms_ LEAT_GUARDED_BY(lock_) = 0;
   M* poller_m_ LEAT_GUARDED_BY(lock_) = nullptr;
   std::vector<std::unique_ptr<M>> ms_
-      LEAT_GUARDED_BY(lock_);  // Ms are used again, never freed: askers hold stale pointers
+      LEAT_GUARDED_BY(lock_);      // Ms are used again, never freed: askers hold stale pointers
+  std::atomic<unsigned> n_ms_{0};  // written under lock_
   M* ended_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   unsigned live_ms_ LEAT_GUARDED_BY(lock_) = 0;
 
@@ -332,6 +349,10 @@ class scheduler {
   std::atomic<std::int64_t> last_poll_{0};
   std::atomic<int> without_p_{0};  // Gs that run on although their P was retaken
   std::atomic<int> foreign_{0};
+  std::atomic<int> guarded_{0};                             // Gs with a guard
+  std::atomic<std::int64_t> shortest_hang_{1'000'000'000};  // of all guards so far
+  std::atomic<unsigned> quarantined_{0};                    // written by sysmon, as is
+  std::atomic<unsigned> frozen_{0};
   std::atomic<bool> stopping_{false};  // main has returned; written under lock_
   std::atomic<bool> done_{false};
   static constexpr std::atomic<std::int64_t>& coarse_now_ = coarse_clock;

@@ -10,20 +10,16 @@
 namespace leat {
 namespace sched {
 
-namespace {
-
-void raise_to(G& g, stop_level level) noexcept {
+void raise_stop(G& g, stop_level level) noexcept {
   stop_level now = g.stop.load(std::memory_order_relaxed);
   while (now < level && !g.stop.compare_exchange_weak(now, level, std::memory_order_relaxed)) {
   }
 }
 
-}  // namespace
-
 void scheduler::stop(M* m, G* g, stop_level level) noexcept {
   // Between withdraw and ready the G is in no queue and no heap: that must not look like a deadlock.
   if (!m) without_p_.fetch_add(1, std::memory_order_seq_cst);
-  raise_to(*g, level);  // a
+  raise_stop(*g, level);  // a
   for (int turns = 0; g->interrupting.exchange(1, std::memory_order_acquire) != 0; ++turns)
     back_off(turns);                                                       // b
   heavy_barrier();                                                         // c
@@ -37,7 +33,7 @@ void scheduler::stop(M* m, G* g, stop_level level) noexcept {
 void stop_state::add(G& g) noexcept {
   lock_guard hold(lock_);
   members_.push_back(&g);
-  raise_to(g, level_.load(std::memory_order_relaxed));
+  raise_stop(g, level_.load(std::memory_order_relaxed));
 }
 
 void stop_state::remove(G& g) noexcept {

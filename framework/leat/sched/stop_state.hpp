@@ -8,6 +8,9 @@
 
 namespace leat::sched {
 
+// Only the level: for a G that waits for nothing.
+void raise_stop(G& g, stop_level level) noexcept;
+
 // The Gs of a stop_source. A G is a member from its spawn to its end.
 class stop_state {
  public:

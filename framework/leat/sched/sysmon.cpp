@@ -24,6 +24,7 @@ void sysmon::run() noexcept {
   std::int64_t now = now_ns();
   std::int64_t nap = shortest_nap;
   std::int64_t idle_since = 0;
+  std::int64_t overruns_at = overrun_patrol::no_wish;
   int quiet = 0;
   next_trim_ = now + trim_every;
   next_trace_ = now + s_.options_.trace.count();
@@ -31,7 +32,7 @@ void sysmon::run() noexcept {
     const bool all_idle = s_.busy_ps_.load(std::memory_order_seq_cst) == 0;
     if (!all_idle) idle_since = 0;
     if (all_idle && idle_since == 0) idle_since = now;
-    if (all_idle && now - idle_since > second && s_.options_.trace.count() == 0) {
+    if (all_idle && now - idle_since > second && s_.options_.trace.count() == 0 && !overruns_.suspects()) {
       // Deep sleep. A P is counted as busy before acquire_p reads the flag: one of us sees the other.
       s_.sysmon_deep_.store(true, std::memory_order_seq_cst);
       full_barrier();
@@ -42,12 +43,13 @@ void sysmon::run() noexcept {
       quiet = 0;
       idle_since = 0;
     } else {
-      (void)s_.sysmon_event_.wait(now + (all_idle ? longest_nap : nap));
+      (void)s_.sysmon_event_.wait(std::min(now + (all_idle ? longest_nap : nap), overruns_at));
     }
     const std::int64_t last_round = now;
     now = now_ns();
     s_.coarse_now_.store(now, std::memory_order_relaxed);
     if (s_.dump_asked_.exchange(false, std::memory_order_relaxed)) s_.dump(STDERR_FILENO);
+    overruns_at = overruns_.look(now);
     if (s_.busy_ps_.load(std::memory_order_relaxed) == 0) s_.look_for_deadlock();
     bool found = false;
     s_.each_p([&](P& p) { found |= retake(p, now); });
@@ -69,6 +71,7 @@ void sysmon::run() noexcept {
       nap = std::min(nap * 2, longest_nap);
     }
   }
+  overruns_.end();
 }
 
 // A G that has had its slice, or sits in a declared blocking call for longer than a tick, loses its P.
@@ -115,8 +118,11 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   m->old_p = &p;
   m->p.store(nullptr, std::memory_order_relaxed);
   p.m.store(nullptr, std::memory_order_relaxed);
+  // From now on no P shows that its G runs.
+  const std::shared_ptr<overrun_guard> told = overruns_.begin_run(*m, now);
   m->gate.keep();
   s_.hand_off_p(p);
+  if (told) told->overran({overrun_step::insisted, m->note.g, nanoseconds::zero(), {}});
   return true;
 }
 

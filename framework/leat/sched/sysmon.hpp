@@ -8,6 +8,8 @@
 #pragma once
 #include <cstdint>
 
+#include <leat/sched/overrun_patrol.hpp>
+
 namespace leat::sched {
 
 class scheduler;
@@ -15,7 +17,7 @@ struct P;
 
 class sysmon {
  public:
-  explicit sysmon(scheduler& s) : s_(s) {}
+  explicit sysmon(scheduler& s) : s_(s), overruns_(s) {}
   void run() noexcept;  // until the scheduler is done
 
  private:
@@ -25,6 +27,7 @@ class sysmon {
   void look_at_thread_limit(std::int64_t now) noexcept;
 
   scheduler& s_;
+  overrun_patrol overruns_;
   std::int64_t next_trim_ = 0;
   std::int64_t next_trace_ = 0;
   std::int64_t stuck_since_ = 0;  // a P has had work and no thread

@@ -12,6 +12,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
 #include <leat/fiber/overflow.hpp>
+#include <leat/sched/quarantine.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
 
@@ -39,7 +40,7 @@ std::exception_ptr failure_of(F f) noexcept {
 
 // Starts a thread for the P, or for the locked G with the P. Null: at the limit, or the system refused.
 M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
-  // Made first: under the spinlock nothing is allocated. The list has room for max_threads.
+  // Made first: under the spinlock nothing is allocated. The list has room for all.
   auto fresh = std::unique_ptr<M>(new (std::nothrow) M(*this));
   if (!fresh) return nullptr;
   M* m = nullptr;
@@ -58,6 +59,7 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
         m = fresh.get();
         m->id = static_cast<unsigned>(ms_.size());
         ms_.push_back(std::move(fresh));
+        n_ms_.store(static_cast<unsigned>(ms_.size()), std::memory_order_release);  // pairs with each_m
       }
       // From here on shut_down_threads waits for it.
       m->exited.store(false, std::memory_order_relaxed);
@@ -67,6 +69,7 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (!m) return nullptr;
   if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->idle_link = nullptr;
+  m->asked.under_way.store(false, std::memory_order_relaxed);  // one for the thread before has gone with it
   m->picked = locked;
   m->next_p = p;
   m->next_searching = searching;
@@ -103,6 +106,7 @@ void* scheduler::thread_main(void* arg) {
   m.attach();
   fiber::thread_slot<current_m_tag, M*>::store(&m);
   fiber::signal_stack alternate;
+  unblock_quarantine_signal();
   m.tid.store(static_cast<pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
   char name[16];
   std::snprintf(name, sizeof name, "leat-m");

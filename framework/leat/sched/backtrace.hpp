@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+#include <span>
+#include <string>
+
+namespace leat {
+
+class text_buffer;
+
+// A line for each, innermost first: number, address, demangled function and offset where they are known, else
+// file and offset as addr2line wants them. Programs linked with -rdynamic show the names of their functions.
+std::string to_text(std::span<void* const> trace);
+
+namespace sched {
+
+// One such line without number and line end. Allocates only for `demangled`; for a dying program without.
+void append_frame(text_buffer& to, void* pc, bool demangled) noexcept;
+
+}  // namespace sched
+}  // namespace leat

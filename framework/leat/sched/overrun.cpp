@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/sched/overrun.hpp>
+
+#include <unistd.h>
+#include <algorithm>
+
+#include <leat/base/log.hpp>
+#include <leat/sched/interrupt.hpp>
+#include <leat/sched/overrun_patrol.hpp>
+#include <leat/sched/quarantine.hpp>
+#include <leat/sched/scheduler.hpp>
+#include <leat/sched/spawn.hpp>
+#include <leat/sched/stop_state.hpp>
+
+namespace leat {
+
+const char* to_string(overrun_step s) noexcept {
+  constexpr const char* names[] = {"asked to stop", "insisted on", "quarantined", "frozen"};
+  return names[static_cast<std::size_t>(s)];
+}
+
+namespace sched {
+namespace {
+
+constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
+
+// How soon a run is noticed, and then suspected. Both delay what follows.
+std::int64_t notice_after(std::int64_t hang) noexcept { return std::clamp(hang / 16, 50 * us, 5 * ms); }
+
+constexpr std::int64_t look_every = 20 * us;
+constexpr std::int64_t where_within = 3 * ms;   // else the news come without a trace
+constexpr std::int64_t last_chance = 1 * ms;    // from the insisting to the quarantine
+constexpr std::int64_t looks_for = 20 * ms;     // for a place where it can be left; then it is frozen
+constexpr unsigned stands_still = 3;            // looks with the same registers: nothing to wait for
+constexpr std::int64_t moved_on = 100 * us;     // of CPU time: what it was doing then is over
+constexpr std::int64_t answer_within = second;  // it gets no CPU, or blocks the signal
+
+}  // namespace
+
+std::int64_t overrun_patrol::look(std::int64_t now) noexcept {
+  if (s_.guarded_.load(std::memory_order_relaxed) == 0 && suspects_ == 0) return no_wish;
+  std::int64_t next = no_wish;
+  s_.each_m([&](M& m) { next = std::min(next, look_at(m, now)); });
+  if (s_.busy_ps_.load(std::memory_order_relaxed) > 0)
+    next = std::min(next, now + notice_after(s_.shortest_hang_.load(std::memory_order_relaxed)));
+  if (suspects_ == 0 && come_in.load(std::memory_order_relaxed))
+    come_in.store(false, std::memory_order_relaxed);
+  return next;
+}
+
+void overrun_patrol::end() noexcept {
+  s_.each_m([&](M& m) {
+    while (m.note.question != summons::none && !withdraw_question(m)) {
+      const summons::state a = read_answer(m);
+      if (a == summons::none) continue;  // being answered
+      if (a == summons::left || a == summons::frozen) bury(m, now_ns());
+      break;
+    }
+    forget(m);
+  });
+  come_in.store(false, std::memory_order_relaxed);
+}
+
+void overrun_patrol::forget(M& m) noexcept {
+  run_note& n = m.note;
+  if (n.question != summons::none) {
+    n.question = summons::none;
+    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  if (!n.valid) return;
+  n.valid = false;
+  if (n.done != run_note::step::given_up) --suspects_;
+}
+
+std::int64_t overrun_patrol::look_at(M& m, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  if (n.question != summons::none) {
+    const summons::state a = read_answer(m);
+    if (a != summons::none) return settle(m, a, now);
+    const std::int64_t until = n.put_at + (n.question == summons::where ? where_within : answer_within);
+    if (now < until) return now + (now - n.put_at < 2 * ms ? look_every : ms);
+    if (!withdraw_question(m)) return now + look_every;
+    if (n.question == summons::where) return settle(m, summons::seen, now);
+    give_up(m, "its thread does not answer the signal");
+    return no_wish;
+  }
+  if (n.valid && m.gate.entries() != n.entries) forget(m);
+  if (n.valid) return escalate(m, now);
+  return mark(m, now);
+}
+
+std::int64_t overrun_patrol::mark(M& m, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  const G* const seems = m.cur.load(std::memory_order_relaxed);
+  if (!seems || !seems->watch.load(std::memory_order_relaxed) || m.frozen.load(std::memory_order_relaxed))
+    return no_wish;
+  if (now < n.next_mark) return n.next_mark;
+  n.next_mark = now + notice_after(s_.shortest_hang_.load(std::memory_order_relaxed));
+  const retake_gate::hold held = m.gate.try_hold();
+  if (held == retake_gate::hold::none) return n.next_mark;  // it is inside, and well
+  const std::shared_ptr<overrun_guard> told = begin_run(m, now);
+  m.gate.let_go(held);
+  if (told) told->overran({overrun_step::insisted, n.g, nanoseconds::zero(), {}});
+  return n.next_mark;
+}
+
+// Begins to time a run, with the M held. Not null: the G has just been insisted on, which is to be told when
+// the M has been let go.
+std::shared_ptr<overrun_guard> overrun_patrol::begin_run(M& m, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  if (n.valid && n.entries == m.gate.entries()) return nullptr;
+  G* const g = m.cur.load(std::memory_order_relaxed);
+  overrun_watch* const w = g ? g->watch.load(std::memory_order_relaxed) : nullptr;
+  if (!w || n.question != summons::none) return nullptr;
+  forget(m);
+  n = run_note{};
+  n.valid = true;
+  ++suspects_;
+  n.entries = m.gate.entries();
+  n.who = g;
+  n.g = g->id;
+  n.since = now;
+  n.counts = come_in.load(std::memory_order_relaxed);
+  n.hang = w->guard->hang().count();
+  n.grace = w->guard->grace().count();
+  n.next_mark = now + notice_after(n.hang);
+  // It came in after it had been asked, and has not ended since.
+  const bool insist = w->asked_at != 0 && !w->insisted && now - w->asked_at >= n.grace;
+  w->insisted |= insist;
+  if (w->insisted) n.done = run_note::step::insisted;
+  if (!insist) return nullptr;
+  raise_stop(*g, stop_level::insisted);
+  return w->guard;
+}
+
+std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
+  using step = run_note::step;
+  run_note& n = m.note;
+  if (n.done == step::given_up) return no_wish;
+  if (!n.counts) {
+    if (now - n.since < notice_after(n.hang)) return n.since + notice_after(n.hang);
+    if (!come_in.exchange(true, std::memory_order_relaxed)) heavy_barrier();
+    n.counts = true;
+    n.since = now;
+  }
+  const std::int64_t ran = now - n.since;
+  std::int64_t due = n.hang;
+  if (n.done == step::asked) due = n.hang + n.grace;
+  if (n.done == step::insisted) due = n.hang + n.grace + last_chance;
+  if (ran < due) return n.since + due;
+  if (n.done != step::insisted) return ask(m, summons::where, now);
+  if (now < n.next_try) return n.next_try;
+  if (s_.quarantined_.load(std::memory_order_relaxed) >= s_.options_.max_quarantined) {
+    if (!limit_told_)
+      log_error(
+          "sched",
+          "max_quarantined = {} reached: G {} runs on without end, and so will others; raise it, or end the "
+          "program",
+          s_.options_.max_quarantined, n.g);
+    limit_told_ = true;
+    n.done = step::given_up;
+    --suspects_;
+    return no_wish;
+  }
+  if (n.looks_since == 0) n.looks_since = now;
+  const bool only_freeze = m.locked_g != nullptr || !can_leave();
+  const bool looked_enough = n.still >= stands_still || now - n.looks_since > looks_for;
+  return ask(m, only_freeze || looked_enough ? summons::freeze : summons::leave, now);
+}
+
+std::int64_t overrun_patrol::ask(M& m, summons::state question, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  m.asked.entries = n.entries;
+  m.asked.cpu_at_least = n.still >= stands_still ? 0 : n.cpu_then < 0 ? no_wish : n.cpu_then + moved_on;
+  n.put_at = now;
+  n.question = question;
+  m.asked.frames = 0;
+  m.asked.cpu = -1;
+  s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
+  if (put_question(m, question)) return now + look_every;
+  if (question == summons::where) return settle(m, summons::seen, now);
+  give_up(m, "no real-time signal is free to ask its thread");
+  return no_wish;
+}
+
+std::int64_t overrun_patrol::settle(M& m, summons::state answer, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  if (answer == summons::left || answer == summons::frozen) {
+    bury(m, now);
+    return now + look_every;
+  }
+  n.question = summons::none;
+  s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+  if (n.cpu_then < 0) n.cpu_then = m.asked.cpu;
+  if (answer == summons::seen) {
+    const bool insist = n.done == run_note::step::asked;
+    if (raise(m, insist ? stop_level::insisted : stop_level::asked, now)) {
+      n.done = insist ? run_note::step::insisted : run_note::step::asked;
+      return escalate(m, now);
+    }
+  } else if (answer == summons::unclean || answer == summons::locked) {
+    n.still = m.asked.registers == n.registers ? n.still + 1 : 0;
+    n.registers = m.asked.registers;
+    n.next_try = now + look_every;
+    if (answer == summons::unclean) return n.next_try;
+    n.next_try = now + ms;
+    if (now - n.looks_since < second || n.told) return n.next_try;
+    n.told = true;
+    log_error("sched", "G {} is not quarantined: it hangs in Leat's own code, with a lock that others need",
+              n.g);
+    return n.next_try;
+  }
+  forget(m);  // it came in
+  return now + look_every;
+}
+
+// Asks the G of the run to stop, and tells its guard. False: it has come in.
+bool overrun_patrol::raise(M& m, stop_level level, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  retake_gate::hold held = m.gate.try_hold();
+  for (int turns = 0; held == retake_gate::hold::none; ++turns) {
+    if (m.gate.in_runtime() || m.gate.entries() != n.entries) return false;
+    back_off(turns);  // a thief is looking
+    held = m.gate.try_hold();
+  }
+  std::shared_ptr<overrun_guard> told;
+  if (m.gate.entries() == n.entries) {
+    overrun_watch& w = *n.who->watch.load(std::memory_order_relaxed);
+    raise_stop(*n.who, level);
+    if (w.asked_at == 0) w.asked_at = now;
+    w.insisted |= level == stop_level::insisted;
+    told = w.guard;
+  }
+  m.gate.let_go(held);
+  if (!told) return false;
+  told->overran({level == stop_level::insisted ? overrun_step::insisted : overrun_step::asked,
+                 n.g,
+                 nanoseconds(now - n.since),
+                 {m.asked.trace, m.asked.frames}});
+  return true;
+}
+
+void overrun_patrol::give_up(M& m, const char* why) noexcept {
+  run_note& n = m.note;
+  if (n.question != summons::none) {
+    n.question = summons::none;
+    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  n.done = run_note::step::given_up;
+  --suspects_;
+  log_error("sched", "G {} runs on without end, it cannot be quarantined: {}", n.g, why);
+}
+
+// --- The end of it ----------------------------------------------------------------------------------
+
+// The thread will not come back: another takes its place, and its P.
+void overrun_patrol::replace_frozen(M& m) noexcept {
+  m.frozen.store(true, std::memory_order_relaxed);
+  retake_gate::hold held = retake_gate::hold::none;
+  for (int turns = 0; (held = m.gate.try_hold()) == retake_gate::hold::none; ++turns) back_off(turns);
+  {
+    lock_guard hold(s_.lock_);
+    --s_.live_ms_;
+  }
+  P* const p = m.p.load(std::memory_order_relaxed);
+  if (!p) {
+    m.gate.let_go(held);
+    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  m.p.store(nullptr, std::memory_order_relaxed);
+  p->m.store(nullptr, std::memory_order_relaxed);
+  m.gate.keep();
+  s_.hand_off_p(*p);
+}
+
+// The G has ended for everybody else. Its memory, and what it refers to, stay as they are.
+void overrun_patrol::bury(M& m, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  G& g = *n.who;
+  overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
+  const bool frozen = m.asked.answer == summons::frozen;
+  const std::int64_t ran = now - n.since;
+  std::copy_n(m.asked.trace, m.asked.frames, w.trace);
+  w.frames = m.asked.frames;
+  const std::shared_ptr<overrun_guard> told = std::move(w.guard);
+  if (frozen) replace_frozen(m);
+  g.ctx.stack->set_label("a quarantined G");
+  g.become(g_status::quarantined);
+  if (g.extras & g_has_stop_source) leave_stop_source(g);
+  g.drop = nullptr;
+  s_.quarantined_.fetch_add(1, std::memory_order_relaxed);
+  if (frozen) s_.frozen_.fetch_add(1, std::memory_order_relaxed);
+  s_.guarded_.fetch_sub(1, std::memory_order_relaxed);
+  s_.foreign_finished_.fetch_add(1, std::memory_order_release);  // pairs with live
+  if (g.join.load(std::memory_order_relaxed) != join_detached) {
+    fixed_text<160> why;
+    why.format("G {} '{}' was quarantined: it had run for {} ms without entering the runtime", g.id, g.name,
+               ran / ms);
+    g.fail(std::make_exception_ptr(quarantined(std::string(why.view()))));
+    s_.wake_joiner(nullptr, g.join.exchange(join_done, std::memory_order_acq_rel));  // as in publish_end
+  }
+  forget(m);
+  told->overran({frozen ? overrun_step::frozen : overrun_step::quarantined,
+                 n.g,
+                 nanoseconds(ran),
+                 {w.trace, w.frames}});
+}
+
+}  // namespace sched
+}  // namespace leat

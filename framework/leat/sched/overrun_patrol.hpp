@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// sysmon's watch over guarded Gs (overrun.hpp says what happens to them).
+//
+// A run is the time from when a G leaves the runtime to when it comes in again. To time one costs the G
+// nothing: the patrol holds the M in user code for a moment (retake_gate.hpp), notes the number of entries,
+// and lets it go. As long as that number is the same, it is the same run. What it cannot see is a G that uses
+// one-to-one channels, which need not come in; so from the first suspicion all channels are told to
+// (entered.hpp, come_in), and the time counts from then.
+#pragma once
+#include <cstdint>
+
+#include <leat/sched/m.hpp>
+
+namespace leat::sched {
+
+class scheduler;
+
+class overrun_patrol {
+ public:
+  static constexpr std::int64_t no_wish = INT64_MAX;
+
+  explicit overrun_patrol(scheduler& s) : s_(s) {}
+
+  // Returns when it wants to be called again at the latest.
+  std::int64_t look(std::int64_t now) noexcept;
+  std::shared_ptr<overrun_guard> begin_run(M& m, std::int64_t now) noexcept;
+  // Some G is in a run that may become too long: time must be kept.
+  bool suspects() const noexcept { return suspects_ > 0; }
+  // Withdraws all questions; those that have been answered are settled.
+  void end() noexcept;
+
+ private:
+  std::int64_t look_at(M& m, std::int64_t now) noexcept;
+  std::int64_t mark(M& m, std::int64_t now) noexcept;
+  std::int64_t escalate(M& m, std::int64_t now) noexcept;
+  std::int64_t ask(M& m, summons::state question, std::int64_t now) noexcept;
+  std::int64_t settle(M& m, summons::state answer, std::int64_t now) noexcept;
+  void forget(M& m) noexcept;
+  bool raise(M& m, stop_level level, std::int64_t now) noexcept;
+  void bury(M& m, std::int64_t now) noexcept;
+  void replace_frozen(M& m) noexcept;
+  void give_up(M& m, const char* why) noexcept;
+
+  scheduler& s_;
+  int suspects_ = 0;
+  bool limit_told_ = false;
+};
+
+}  // namespace leat::sched
