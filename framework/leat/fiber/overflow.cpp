@@ -3,9 +3,12 @@
 
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <atomic>
 #include <csignal>
+#include <ctime>
+#include <iterator>
 #include <leat/base/check.hpp>
 #include <leat/base/format.hpp>
 #include <leat/fiber/os_memory.hpp>
@@ -21,10 +24,18 @@ namespace {
 constexpr std::size_t max_regions = 256;
 std::atomic<const stack_region*> regions[max_regions];
 
-struct sigaction earlier_segv;
-struct sigaction earlier_bus;
-// Set when a one-shot handler (SA_RESETHAND) has had its turn.
-std::atomic<bool> segv_spent, bus_spent;
+struct watched_signal {
+  int number;
+  struct sigaction earlier = {};
+  bool installed = false;
+  std::atomic<bool> spent{false};  // a one-shot handler (SA_RESETHAND) has had its turn
+};
+watched_signal watched[] = {{SIGSEGV}, {SIGBUS}, {SIGILL}, {SIGFPE}, {SIGABRT}};
+constexpr std::size_t of_overflows = 2;  // the first two
+std::mutex installing;
+
+std::atomic<crash_report_fn> crash_report{nullptr};
+std::atomic<long> reporting_thread{0};
 
 void report(const stack& s, const void* fault) noexcept {
   const char* name = s.label();
@@ -38,43 +49,68 @@ void report(const stack& s, const void* fault) noexcept {
   write_text(STDERR_FILENO, t.view());
 }
 
-void pass_on(int sig, siginfo_t* info, void* context) noexcept {
-  const struct sigaction& earlier = sig == SIGSEGV ? earlier_segv : earlier_bus;
-  std::atomic<bool>& spent = sig == SIGSEGV ? segv_spent : bus_spent;
-  const bool callable = !((earlier.sa_flags & static_cast<int>(SA_RESETHAND)) && spent.exchange(true));
+void pass_on(watched_signal& w, siginfo_t* info, void* context) noexcept {
+  const struct sigaction& earlier = w.earlier;
+  const bool callable = !((earlier.sa_flags & static_cast<int>(SA_RESETHAND)) && w.spent.exchange(true));
   if (callable && (earlier.sa_flags & SA_SIGINFO)) {
-    earlier.sa_sigaction(sig, info, context);
+    earlier.sa_sigaction(w.number, info, context);
   } else if (callable && earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
-    earlier.sa_handler(sig);
+    earlier.sa_handler(w.number);
   } else {
     // Returning runs the faulting instruction again, now with the default action. A fault that was
     // sent by kill() does not come again by itself, so that one is raised.
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL;
-    ::sigaction(sig, &standard, nullptr);
-    if (info->si_code <= 0) ::raise(sig);
+    ::sigaction(w.number, &standard, nullptr);
+    if (info->si_code <= 0) ::raise(w.number);
+  }
+}
+
+// One thread reports; another that dies meanwhile lets it, for a while.
+void report_crash(int sig, const siginfo_t* info, const void* context) noexcept {
+  const crash_report_fn report = crash_report.load(std::memory_order_acquire);
+  if (!report) return;
+  const long self = ::syscall(SYS_gettid);
+  long first = 0;
+  if (reporting_thread.compare_exchange_strong(first, self)) {
+    report(sig, info->si_code > 0 ? info->si_addr : nullptr, context);
+  } else if (first != self) {
+    const timespec patience{2, 0};
+    ::nanosleep(&patience, nullptr);
   }
 }
 
 void on_fault(int sig, siginfo_t* info, void* context) {
   bool in_guard = false;
-  const stack* s = info->si_code > 0 ? find_stack(info->si_addr, in_guard) : nullptr;
+  const bool fault = (sig == SIGSEGV || sig == SIGBUS) && info->si_code > 0;
+  const stack* s = fault ? find_stack(info->si_addr, in_guard) : nullptr;
   if (s && in_guard) report(*s, info->si_addr);
-  pass_on(sig, info, context);
+  report_crash(sig, info, context);
+  for (watched_signal& w : watched)
+    if (w.number == sig) pass_on(w, info, context);
 }
 
-}  // namespace
-
-void report_overflows() noexcept {
-  static std::once_flag once;
-  std::call_once(once, [] {
+void install(std::size_t first_few) noexcept {
+  const std::lock_guard hold(installing);
+  for (std::size_t i = 0; i < first_few; ++i) {
+    watched_signal& w = watched[i];
+    if (w.installed) continue;
+    w.installed = true;
     struct sigaction ours = {};
     ours.sa_sigaction = on_fault;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&ours.sa_mask);
-    ::sigaction(SIGSEGV, &ours, &earlier_segv);
-    ::sigaction(SIGBUS, &ours, &earlier_bus);
-  });
+    ::sigaction(w.number, &ours, &w.earlier);
+  }
+}
+
+}  // namespace
+
+void report_overflows() noexcept { install(of_overflows); }
+
+void report_crashes(crash_report_fn report) noexcept {
+  crash_report.store(report, std::memory_order_release);  // pairs with report_crash
+  install(std::size(watched));
 }
 
 signal_stack::signal_stack() noexcept {

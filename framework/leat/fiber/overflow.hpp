@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A stack overflow says who did it. A fault in a guard page prints the fiber's name, its stack size and
-// what to change; then the program dies as it would have: by the handler that was installed before ours,
-// or by the default action at the same instruction, so that core dumps show the place. Other faults go
-// straight to the earlier handler.
+// What a program that dies by a signal says last. A fault in a guard page prints the fiber's name, its stack
+// size and what to change; the layer above adds who was running. Then the program dies as it would have: by
+// the handler that was installed before ours, or by the default action at the same instruction, so that core
+// dumps show the place.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -16,6 +16,11 @@ class stack_region;
 // Installs the SIGSEGV and SIGBUS handler once per process; later calls do nothing. A handler that the
 // application installs afterwards replaces ours, and should call the one it found.
 void report_overflows() noexcept;
+
+// The same for all signals by which programs die of their own fault (SIGSEGV, SIGBUS, SIGILL, SIGFPE,
+// SIGABRT). `report` is called in the handler, once for the program; it must be async-signal-safe.
+using crash_report_fn = void (*)(int sig, const void* address, const void* context) noexcept;
+void report_crashes(crash_report_fn report) noexcept;
 
 // The handler needs a stack of its own on every thread that runs fibers. If the thread has one
 // already (the application's, a sanitizer's), that one is kept.

@@ -3,7 +3,14 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <mutex>
+#include <string_view>
 
 #include <leat/base/format.hpp>
 
@@ -27,6 +34,57 @@ void sched::append_frame(text_buffer& to, void* pc, bool demangled) noexcept {
   const auto offset = known ? at - static_cast<char*>(where.dli_fbase) : 0;
   to.append(reinterpret_cast<const void*>(offset));
   if (known && where.dli_sname) to.append(')');
+}
+
+namespace {
+
+struct loaded_file {
+  std::uintptr_t base = 0, low = 0, high = 0;
+  char name[48] = {};
+};
+// Written once, before any handler reads it.
+loaded_file files[64];
+std::size_t n_files = 0;
+
+int note_file(dl_phdr_info* info, std::size_t, void*) {
+  if (n_files == std::size(files)) return 1;
+  loaded_file f;
+  f.base = info->dlpi_addr;
+  f.low = UINTPTR_MAX;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& h = info->dlpi_phdr[i];
+    if (h.p_type != PT_LOAD) continue;
+    f.low = std::min(f.low, static_cast<std::uintptr_t>(f.base + h.p_vaddr));
+    f.high = std::max(f.high, static_cast<std::uintptr_t>(f.base + h.p_vaddr + h.p_memsz));
+  }
+  std::string_view path = info->dlpi_name ? info->dlpi_name : "";
+  char program[4096];
+  if (path.empty())
+    if (const ssize_t n = ::readlink("/proc/self/exe", program, sizeof program); n > 0)
+      path = {program, static_cast<std::size_t>(n)};
+  path = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  path.copy(f.name, sizeof f.name - 1);
+  files[n_files++] = f;
+  return 0;
+}
+
+}  // namespace
+
+void sched::note_modules() noexcept {
+  static std::once_flag once;
+  std::call_once(once, [] { (void)::dl_iterate_phdr(note_file, nullptr); });
+}
+
+void sched::append_place(text_buffer& to, void* pc) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(pc);
+  to.append(static_cast<const void*>(pc));
+  for (std::size_t i = 0; i < n_files; ++i) {
+    const loaded_file& f = files[i];
+    if (at < f.low || at >= f.high) continue;
+    to.append(' ').append(static_cast<const char*>(f.name)).append('+');
+    to.append(reinterpret_cast<const void*>(at - f.base));
+    return;
+  }
 }
 
 std::string to_text(std::span<void* const> trace) {

@@ -16,5 +16,10 @@ namespace sched {
 // One such line without number and line end. Allocates only for `demangled`; for a dying program without.
 void append_frame(text_buffer& to, void* pc, bool demangled) noexcept;
 
+// As file and offset only, from what note_modules has seen. Async-signal-safe.
+void append_place(text_buffer& to, void* pc) noexcept;
+// The files that are loaded now. Once per program; later calls do nothing.
+void note_modules() noexcept;
+
 }  // namespace sched
 }  // namespace leat

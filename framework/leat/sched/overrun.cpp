@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/sched/overrun.hpp>
 
-#include <unistd.h>
 #include <algorithm>
 
 #include <leat/base/log.hpp>
@@ -28,10 +27,11 @@ constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
 std::int64_t notice_after(std::int64_t hang) noexcept { return std::clamp(hang / 16, 50 * us, 5 * ms); }
 
 constexpr std::int64_t look_every = 20 * us;
-constexpr std::int64_t where_within = 3 * ms;   // else the news come without a trace
+constexpr std::int64_t where_within = 10 * ms;  // else the news come without a trace
 constexpr std::int64_t last_chance = 1 * ms;    // from the insisting to the quarantine
-constexpr std::int64_t looks_for = 20 * ms;     // for a place where it can be left; then it is frozen
-constexpr unsigned stands_still = 3;            // looks with the same registers: nothing to wait for
+// For a place where it can be left, some microseconds apart. A loop around snprintf is in code of its own for
+// a quarter of a percent of the time.
+constexpr unsigned most_looks = 3000;
 constexpr std::int64_t moved_on = 100 * us;     // of CPU time: what it was doing then is over
 constexpr std::int64_t answer_within = second;  // it gets no CPU, or blocks the signal
 
@@ -81,6 +81,7 @@ std::int64_t overrun_patrol::look_at(M& m, std::int64_t now) noexcept {
     if (now < until) return now + (now - n.put_at < 2 * ms ? look_every : ms);
     if (!withdraw_question(m)) return now + look_every;
     if (n.question == summons::where) return settle(m, summons::seen, now);
+    if (n.question == summons::leave && m.asked.looks > 0) return settle(m, summons::unclean, now);
     give_up(m, "its thread does not answer the signal");
     return no_wish;
   }
@@ -164,14 +165,14 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   }
   if (n.looks_since == 0) n.looks_since = now;
   const bool only_freeze = m.locked_g != nullptr || !can_leave();
-  const bool looked_enough = n.still >= stands_still || now - n.looks_since > looks_for;
-  return ask(m, only_freeze || looked_enough ? summons::freeze : summons::leave, now);
+  return ask(m, only_freeze || n.no_way_out ? summons::freeze : summons::leave, now);
 }
 
 std::int64_t overrun_patrol::ask(M& m, summons::state question, std::int64_t now) noexcept {
   run_note& n = m.note;
   m.asked.entries = n.entries;
-  m.asked.cpu_at_least = n.still >= stands_still ? 0 : n.cpu_then < 0 ? no_wish : n.cpu_then + moved_on;
+  m.asked.cpu_at_least = n.cpu_then < 0 ? no_wish : n.cpu_then + moved_on;
+  m.asked.most_looks = most_looks;
   n.put_at = now;
   n.question = question;
   m.asked.frames = 0;
@@ -199,11 +200,9 @@ std::int64_t overrun_patrol::settle(M& m, summons::state answer, std::int64_t no
       return escalate(m, now);
     }
   } else if (answer == summons::unclean || answer == summons::locked) {
-    n.still = m.asked.registers == n.registers ? n.still + 1 : 0;
-    n.registers = m.asked.registers;
-    n.next_try = now + look_every;
-    if (answer == summons::unclean) return n.next_try;
-    n.next_try = now + ms;
+    n.no_way_out |= answer == summons::unclean;
+    n.next_try = now + (answer == summons::unclean ? 0 : ms);
+    if (answer == summons::unclean) return now;
     if (now - n.looks_since < second || n.told) return n.next_try;
     n.told = true;
     log_error("sched", "G {} is not quarantined: it hangs in Leat's own code, with a lock that others need",

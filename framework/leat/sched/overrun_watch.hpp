@@ -51,11 +51,15 @@ struct summons {
   // The question; written by sysmon before the word.
   std::uint32_t entries = 0;      // of the gate, when the run began that is meant
   std::int64_t cpu_at_least = 0;  // CPU time of the thread before which it must not leave or freeze
+  unsigned most_looks = 0;        // for a place to leave it; then it answers that there is none
+  int timer = -1;                 // that makes it look again
   // The answer; written in the handler before the word.
   void* trace[most_frames] = {};
   std::size_t frames = 0;
   std::uint64_t registers = 0;  // a hash: the same again means that it stands still
   std::int64_t cpu = 0;
+  unsigned looks = 0;
+  unsigned still = 0;   // looks that found the same registers
   state answer = none;  // as sysmon last read it
 };
 
@@ -77,9 +81,8 @@ struct run_note {
   std::int64_t next_try = 0;
   std::int64_t looks_since = 0;  // for a place where it can be left
   std::int64_t cpu_then = -1;    // CPU time of the thread at the first look; -1: there was none
-  std::uint64_t registers = 0;
   bool told = false;
-  unsigned still = 0;  // looks that found it in the same place
+  bool no_way_out = false;  // it was looked at for long enough
 };
 
 }  // namespace leat::sched

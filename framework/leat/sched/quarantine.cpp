@@ -17,6 +17,7 @@
 
 #include <leat/base/mutex.hpp>
 #include <leat/fiber/annotate.hpp>
+#include <leat/sched/interrupted.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -103,48 +104,6 @@ void choose_signal() noexcept {
 
 // --- The thread's side ------------------------------------------------------------------------------
 
-struct place {
-  std::uintptr_t pc = 0, fp = 0, link = 0;
-  std::uint64_t registers = 0;
-};
-
-LEAT_UNWATCHED place place_of(const ucontext_t& c) noexcept {
-  place p;
-  const auto& m = c.uc_mcontext;
-  const auto mix = [&p](std::uint64_t v) LEAT_UNWATCHED {
-    p.registers = (p.registers ^ v) * 0x9e3779b97f4a7c15u;
-    p.registers ^= p.registers >> 29;
-  };
-#if defined(__x86_64__)
-  p.pc = static_cast<std::uintptr_t>(m.gregs[REG_RIP]);
-  p.fp = static_cast<std::uintptr_t>(m.gregs[REG_RBP]);
-  for (int i = 0; i <= REG_RIP; ++i) mix(static_cast<std::uint64_t>(m.gregs[i]));
-#elif defined(__aarch64__)
-  p.pc = m.pc;
-  p.fp = m.regs[29];
-  p.link = m.regs[30];
-  mix(m.pc);
-  mix(m.sp);
-  for (int i = 0; i < 31; ++i) mix(m.regs[i]);
-#elif defined(__arm__)
-  p.pc = m.arm_pc;
-  p.fp = m.arm_fp;
-  p.link = m.arm_lr;
-  for (const auto v :
-       {m.arm_pc, m.arm_sp, m.arm_r0, m.arm_r1, m.arm_r2, m.arm_r3, m.arm_r4, m.arm_r5, m.arm_r6})
-    mix(v);
-#elif defined(__riscv)
-  p.pc = m.__gregs[REG_PC];
-  p.fp = m.__gregs[REG_S0];
-  p.link = m.__gregs[REG_RA];
-  for (int i = 0; i < 32; ++i) mix(m.__gregs[i]);
-#else
-  (void)m;
-  (void)mix;
-#endif
-  return p;
-}
-
 struct walk {
   std::uintptr_t from;  // the interrupted instruction
   summons* s;
@@ -167,7 +126,7 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* arg) {
 }
 
 // The unwinder may be called only where the interrupted code is not the C library's, or its own.
-bool is_clean(summons& s, const place& p) noexcept {
+bool is_clean(summons& s, const interrupted& p) noexcept {
   if (!can_leave() || !is_leavable(p.pc)) return false;
   walk w{p.pc, &s};
   (void)_Unwind_Backtrace(look_at_frame, &w);
@@ -188,6 +147,22 @@ LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
   s.word.store(summons::frozen, std::memory_order_release);  // pairs with read_answer
   static std::uint32_t never = 0;
   for (;;) (void)::syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+}
+
+constexpr unsigned stands_still = 8;  // looks with the same registers, each after twice the time: some ms
+
+// Calls that the C library wraps in ways that are not safe in a handler.
+struct old_itimerspec {
+  long every_s = 0, every_ns = 0, first_s = 0, first_ns = 0;
+};
+
+// One shot each time: were the timer faster than the handler, the thread would never get on. If it has not
+// got on at all, it is given more time.
+LEAT_UNWATCHED void look_again_soon(const summons& s) noexcept {
+  old_itimerspec t;
+  const auto odd = static_cast<long>(s.looks * 2654435761u >> 20);  // up to 4 us: never in step with a loop
+  t.first_ns = (3000 + odd) << s.still;
+  (void)::syscall(SYS_timer_settime, s.timer, 0, &t, nullptr);
 }
 
 // On g0, when the stack of the G has been left: the thread is an owner that has just entered.
@@ -212,18 +187,32 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   s.frames = 0;
   G* const g = m.cur.load(std::memory_order_relaxed);
   if (m.gate.in_runtime() || m.gate.entries() != s.entries || !g) return say(summons::entered);  // c
-  const place p = place_of(context);
+  const interrupted p = place_of(&context);
+  s.still = p.registers == s.registers ? s.still + 1 : 0;
   s.registers = p.registers;
   s.cpu = thread_cpu_ns();
-  const bool clean = is_clean(s, p);
-  if (!clean) s.frames = fiber::frames_from(*g->ctx.stack, p.pc, p.fp, p.link, s.trace, most_frames);
-  if (question == summons::where) return say(summons::seen);           // d
+  const bool clean = question != summons::freeze && is_clean(s, p);
+  const auto note_frames = [&]() LEAT_UNWATCHED {
+    if (!clean) s.frames = fiber::frames_from(*g->ctx.stack, p.pc, p.fp, p.link, s.trace, most_frames);
+  };
+  if (question == summons::where) {  // d
+    note_frames();
+    return say(summons::seen);
+  }
   if (leat::detail::mutexes_held() != 0) return say(summons::locked);  // e
-  // A thread that stood still all the time has not moved since the last look either.
-  if (s.cpu < s.cpu_at_least) return say(summons::unclean);
-  if (question == summons::freeze) stand_still(s);  // h
-  if (!clean) return say(summons::unclean);         // f
-  (void)m.gate.enter();                             // g
+  // Before that it may stand where it stood at the last look, in the middle of something.
+  const bool moved_on = s.cpu >= s.cpu_at_least || s.still >= stands_still;
+  if (question == summons::freeze && moved_on) {  // h
+    note_frames();
+    stand_still(s);
+  }
+  if (!clean || !moved_on) {  // f
+    if (++s.looks >= s.most_looks || s.still >= stands_still) return say(summons::unclean);
+    s.word.store(question, std::memory_order_release);
+    look_again_soon(s);
+    return;
+  }
+  (void)m.gate.enter();  // g
   (void)::pthread_sigmask(SIG_SETMASK, &context.uc_sigmask, nullptr);
   fiber::finish(m, g->ctx, m.self, after_leaving, &m);
 }
@@ -257,11 +246,34 @@ void unblock_quarantine_signal() noexcept {
 
 bool can_leave() noexcept { return may_switch_in_handler && c_library_is_apart; }
 
+namespace {
+
+void begin_looks(M& m, int number) noexcept {
+  m.asked.looks = m.asked.still = 0;
+  sigevent ev = {};
+  ev.sigev_notify = SIGEV_THREAD_ID;
+  ev.sigev_signo = number;
+  ev._sigev_un._tid = m.tid.load(std::memory_order_relaxed);
+  int timer = -1;
+  if (::syscall(SYS_timer_create, CLOCK_MONOTONIC, &ev, &timer) != 0) timer = -1;
+  m.asked.timer = timer;
+  // Without a timer each look is a question of its own.
+  if (timer < 0) m.asked.most_looks = 1;
+}
+
+void end_looks(M& m) noexcept {
+  if (m.asked.timer >= 0) (void)::syscall(SYS_timer_delete, m.asked.timer);
+  m.asked.timer = -1;
+}
+
+}  // namespace
+
 bool put_question(M& m, summons::state question) noexcept {
   // Somebody may have taken the signal for himself meanwhile.
   if (!is_ours(signal_number.load(std::memory_order_relaxed))) choose_signal();
   const int number = signal_number.load(std::memory_order_relaxed);
   if (number == 0) return false;
+  if (question != summons::where) begin_looks(m, number);
   m.asked.word.store(question, std::memory_order_release);  // pairs with answer
   if (m.asked.under_way.exchange(true, std::memory_order_relaxed)) return true;
   if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return true;
@@ -274,13 +286,17 @@ summons::state read_answer(M& m) noexcept {
   if (!summons::is_answer(w)) return summons::none;
   m.asked.word.store(summons::none, std::memory_order_relaxed);
   m.asked.answer = static_cast<summons::state>(w);
+  end_looks(m);
   return m.asked.answer;
 }
 
 bool withdraw_question(M& m) noexcept {
   std::uint32_t w = m.asked.word.load(std::memory_order_relaxed);
-  return summons::is_question(w) &&
-         m.asked.word.compare_exchange_strong(w, summons::none, std::memory_order_relaxed);
+  if (!summons::is_question(w) ||
+      !m.asked.word.compare_exchange_strong(w, summons::none, std::memory_order_relaxed))
+    return false;
+  end_looks(m);
+  return true;
 }
 
 }  // namespace leat::sched

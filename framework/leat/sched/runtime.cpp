@@ -12,6 +12,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
 #include <leat/fiber/overflow.hpp>
+#include <leat/sched/crash.hpp>
 #include <leat/sched/local.hpp>
 #include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/quarantine.hpp>
@@ -75,7 +76,7 @@ scheduler::scheduler(const runtime_options& options)
       chunks_(std::make_unique<std::atomic<G*>[]>(max_chunks)) {
   if (const std::string wrong = check_options(options_); !wrong.empty()) throw std::invalid_argument(wrong);
   prepare_barriers();
-  fiber::report_overflows();
+  report_crashes();
   prepare_quarantine();
   unsigned n = options_.procs.value_or(0);
   if (n == 0) {

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Guarded Gs that run for long and come back: who is asked to stop, who is insisted on, and who must be left
+// alone. Those that never come back: quarantine_test.cpp.
+#include <unistd.h>
+#include <ctime>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fixture.hpp"
+#include "hang_guard.hpp"
+#include "overrun_fixture.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr nanoseconds long_time = 10s;
+
+using steps = std::vector<overrun_step>;
+
+// Without entering the runtime.
+template <class F>
+void spin_until(F condition) {
+  REQUIRE(eventually_without_entering(condition));
+}
+
+}  // namespace
+
+TEST_CASE("a G that has run for too long is asked to stop, and one that listens ends as it likes") {
+  for (const unsigned procs : {1u, 2u}) {
+    bool traced = false;
+    // On a busy machine the thread may not get to tell where it stands in time.
+    for (int tries = 0; tries < 10 && !traced; ++tries)
+      run_clean(with_procs(procs), [&] {
+        const auto guard = guard_of(20ms, long_time);
+        auto t = spawn({.name = "listens", .guard = guard}, [] {
+          spin_until([] { return stop_requested(); });
+          return 7;
+        });
+        CHECK(t.get() == 7);
+        CHECK(eventually([&] { return guard->steps() == steps{overrun_step::asked}; }));
+        const auto news = guard->entries().front();
+        CHECK(news.ran >= 20ms);
+        traced = !news.trace.empty();
+      });
+    CHECK(traced);
+  }
+}
+
+TEST_CASE("what a G that was asked waits for afterwards ends at once") {
+  run_clean(with_procs(1), [] {
+    const auto guard = guard_of(10ms, long_time);
+    auto t = spawn({.guard = guard}, [] {
+      spin_until([] { return stop_requested(); });
+      return sleep_for(1h) == sleep_result::stopped;
+    });
+    CHECK(t.get());
+  });
+}
+
+TEST_CASE("a G that goes on past its grace is unwound at its next entry") {
+  for (const unsigned procs : {1u, 2u}) {
+    run_clean(with_procs(procs), [] {
+      const auto guard = guard_of(10ms, 1ms);
+      bool unwound = false, went_on = false;
+      auto t = spawn({.guard = guard}, [&] {
+        struct note {
+          bool& flag;
+          ~note() { flag = true; }
+        } at_end{unwound};
+        // Comes in between the insisting and the quarantine, or in the run after that.
+        try {
+          while (!guard->was(overrun_step::asked)) std::this_thread::yield();
+          while (!guard->was(overrun_step::insisted)) yield();
+          yield();
+        } catch (const stopped&) {
+          throw;
+        }
+        went_on = true;
+      });
+      CHECK_THROWS_AS(t.get(), stopped);
+      CHECK(unwound);
+      CHECK_FALSE(went_on);
+      CHECK(eventually([&] { return guard->steps() == steps{overrun_step::asked, overrun_step::insisted}; }));
+    });
+  }
+}
+
+TEST_CASE("only the G that hangs is asked to stop") {
+  run_clean(with_procs(2), [] {
+    const auto guard = guard_of(10ms, long_time);
+    const auto other = guard_of(long_time, long_time);
+    std::atomic<bool> enough{false};
+    auto well = spawn({.guard = other}, [&] {
+      while (!enough.load()) yield();
+      return stop_requested();
+    });
+    auto hangs = spawn({.guard = guard}, [] { spin_until([] { return stop_requested(); }); });
+    hangs.get();
+    enough = true;
+    CHECK_FALSE(well.get());
+    CHECK(other->steps().empty());
+    CHECK_FALSE(stop_requested());
+  });
+}
+
+TEST_CASE("a G that enters the runtime now and then is never told of, however long it lives") {
+  for (const unsigned procs : {1u, 2u}) {
+    run_clean(with_procs(procs), [] {
+      const auto guard = guard_of(200ms * slow_build, 1ms);
+      auto t = spawn({.guard = guard}, [] {
+        for (int i = 0; i < 40; ++i) {
+          spin_for(10ms);
+          checkpoint();
+        }
+      });
+      t.get();
+      CHECK(guard->steps().empty());
+    });
+  }
+}
+
+TEST_CASE("a G in a declared blocking call is waiting, not hanging") {
+  run_clean(with_procs(1), [] {
+    const auto guard = guard_of(5ms, 1ms);
+    auto t = spawn({.guard = guard}, [] { blocking([] { std::this_thread::sleep_for(100ms); }); });
+    t.get();
+    CHECK(guard->steps().empty());
+  });
+}
+
+TEST_CASE("a G that waits for long is not hanging") {
+  run_clean(with_procs(1), [] {
+    const auto guard = guard_of(5ms, 1ms);
+    auto t = spawn({.guard = guard}, [] { (void)sleep_for(100ms); });
+    t.get();
+    CHECK(guard->steps().empty());
+  });
+}
+
+TEST_CASE("a G without a P hangs like any other") {
+  run_clean(with_procs(1), [] {
+    const auto guard = guard_of(60ms, long_time);
+    auto t = spawn({.guard = guard}, [] { spin_until([] { return stop_requested(); }); });
+    // Main wants the P all the time, so the other one loses it after a slice.
+    std::uint64_t without = 0;
+    while (!t.done()) {
+      without = std::max(without, stats().without_p);
+      yield();
+    }
+    t.get();
+    CHECK(without >= 1);
+    CHECK(eventually([&] { return guard->steps() == steps{overrun_step::asked}; }));
+  });
+}
+
+TEST_CASE("a G with a thread of its own is asked to stop like any other") {
+  run_clean(with_procs(1), [] {
+    const auto guard = guard_of(10ms, long_time);
+    auto t =
+        spawn({.thread = own_thread{}, .guard = guard}, [] { spin_until([] { return stop_requested(); }); });
+    t.get();
+    CHECK(eventually([&] { return guard->steps() == steps{overrun_step::asked}; }));
+  });
+}
+
+TEST_CASE("one that came in after it had been asked, and goes on, is insisted on after its grace") {
+  run_clean(with_procs(1), [] {
+    const auto guard = guard_of(100ms * slow_build, 30ms);
+    auto t = spawn({.guard = guard}, [] {
+      spin_until([] { return stop_requested(); });
+      for (;;) {
+        spin_for(100us);
+        yield();
+      }
+    });
+    CHECK_THROWS_AS(t.get(), stopped);
+    CHECK(eventually([&] { return guard->steps() == steps{overrun_step::asked, overrun_step::insisted}; }));
+  });
+}
+
+TEST_CASE("a guard is let go with its G") {
+  run_clean(with_procs(2), [] {
+    std::weak_ptr<noting_guard> seen;
+    {
+      const auto guard = guard_of(5ms, long_time);
+      seen = guard;
+      spawn({.guard = guard}, [] { spin_until([] { return stop_requested(); }); }).get();
+      spawn({.guard = guard}, [] {}).get();
+    }
+    CHECK(seen.expired());
+  });
+}
+
+TEST_CASE("many guarded Gs that come and go leave nothing behind") {
+  sweep_clean([] {
+    std::weak_ptr<noting_guard> seen;
+    {
+      const auto guard = guard_of(1ms, long_time);
+      seen = guard;
+      std::vector<task<void>> all;
+      for (int i = 0; i < 200; ++i)
+        all.push_back(spawn({.guard = guard}, [i] {
+          if (i % 40 == 0) spin_for(2ms);
+          yield();
+        }));
+      for (auto& t : all) t.get();
+    }
+    CHECK(seen.expired());
+  });
+}
+
+TEST_CASE("a guarded G that waits costs an idle program no CPU time") {
+  leat::run(with_procs(2), [] {
+    const auto guard = guard_of(1ms, 1ms);
+    signal_to_g go_on;
+    auto t = spawn({.guard = guard}, [&] { go_on.wait(); });
+    (void)sleep_for(1500ms);  // sysmon goes to sleep after a second
+    const auto cpu = [] {
+      timespec now{};
+      ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+      return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
+    };
+    const nanoseconds before = cpu();
+    (void)sleep_for(500ms);
+    CHECK(cpu() - before < 5ms * slow_build);
+    go_on.signal();
+    t.get();
+    CHECK(guard->steps().empty());
+  });
+}
+
+TEST_CASE("a back-trace is told in lines with addresses, files and the names that are known") {
+  void* here[] = {reinterpret_cast<void*>(&::getpid), nullptr};
+  const std::string text = to_text(here);
+  CHECK(text.find("#0 0x") != std::string::npos);
+  CHECK(text.find("getpid") != std::string::npos);
+  CHECK(text.find("libc") != std::string::npos);
+  CHECK(text.find("\n    #1 ") != std::string::npos);
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Gs that never come back. What happens to them, to those who wait for them, and to everybody else.
+#include <fcntl.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include <leat/sched/quarantine.hpp>
+
+#include "fixture.hpp"
+#include "hang_guard.hpp"
+#include "overrun_fixture.hpp"
+#include "support/child.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using steps = std::vector<overrun_step>;
+
+std::atomic<std::uint64_t> sink{0};
+
+void loops() {
+  for (;;) asm volatile("" ::: "memory");
+}
+void mallocs() {
+  for (std::size_t i = 0;; ++i) {
+    void* const p = std::malloc(i * 2654435761u % 8000 + 1);
+    asm volatile("" : : "r"(p) : "memory");
+    std::free(p);
+  }
+}
+void throws() {
+  for (int i = 0;; ++i) {
+    try {
+      throw i;
+    } catch (int x) {
+      sink.store(static_cast<std::uint64_t>(x), std::memory_order_relaxed);
+    }
+  }
+}
+void hangs_in_a_catch() {
+  try {
+    throw std::runtime_error("it hangs here");
+  } catch (const std::exception&) {
+    loops();
+  }
+}
+void prints() {
+  char text[100];
+  for (int i = 0;; ++i) {
+    std::snprintf(text, sizeof text, "%d %f", i, i * 0.5);
+    sink.store(static_cast<std::uint64_t>(text[0]), std::memory_order_relaxed);
+  }
+}
+void builds_strings() {
+  for (;;) {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < 200; ++i) {
+      all.emplace_back(i % 100, 'x');
+      std::uint64_t h = 0;
+      for (const char c : all.back()) h = h * 31 + static_cast<std::uint64_t>(c);
+      sink.store(h, std::memory_order_relaxed);
+    }
+  }
+}
+void reads() {
+  static const int end = [] {
+    int ends[2] = {-1, -1};
+    REQUIRE(::pipe(ends) == 0);
+    return ends[0];
+  }();
+  char byte;
+  (void)!::read(end, &byte, 1);
+}
+void hangs_under_qsort() {
+  int few[] = {3, 1, 2, 5, 4};
+  std::qsort(few, 5, sizeof few[0], [](const void*, const void*) {
+    loops();
+    return 0;
+  });
+}
+
+enum class ends_by { leaving, freezing, either };
+struct victim {
+  const char* name;
+  void (*body)();
+  ends_by how;
+};
+constexpr victim victims[] = {
+    {"an endless loop", loops, ends_by::leaving}, {"malloc", mallocs, ends_by::either},
+    {"exceptions", throws, ends_by::either},      {"a catch block", hangs_in_a_catch, ends_by::leaving},
+    {"snprintf", prints, ends_by::either},        {"strings", builds_strings, ends_by::either},
+    {"read", reads, ends_by::freezing},           {"qsort", hangs_under_qsort, ends_by::freezing},
+};
+
+// With a sanitizer inside, malloc and its like must not be stopped anywhere.
+bool is_fair(const victim& v) {
+#if defined(LEAT_ASAN) || defined(LEAT_TSAN)
+  return v.how != ends_by::either;
+#else
+  (void)v;
+  return true;
+#endif
+}
+
+bool ended_as_it_should(const victim& v, overrun_step last) {
+  if (!sched::can_leave()) return last == overrun_step::frozen;
+  if (v.how == ends_by::leaving) return last == overrun_step::quarantined;
+  if (v.how == ends_by::freezing) return last == overrun_step::frozen;
+  return last == overrun_step::quarantined || last == overrun_step::frozen;
+}
+
+// Runs beside, and wants to every millisecond.
+class neighbour {
+ public:
+  neighbour()
+      : g_(spawn("neighbour", [this] {
+          while (sleep_for(1ms) == sleep_result::elapsed) beats_.fetch_add(1);
+        })) {}
+  int beats() const { return beats_.load(); }
+  bool goes_on() {
+    const int before = beats();
+    return eventually([&] { return beats() > before + 3; });
+  }
+  void stop() {
+    g_.request_stop();
+    g_.get();
+  }
+
+ private:
+  std::atomic<int> beats_{0};
+  task<void> g_;
+};
+
+// In children.
+void expect(bool well, const char* what) {
+  if (well) return;
+  std::printf("WRONG: %s\n", what);
+  std::fflush(stdout);
+  ::_exit(1);
+}
+
+}  // namespace
+
+TEST_CASE("a G that never enters the runtime is asked, insisted on and quarantined; its joiner is told") {
+  for (const unsigned procs : {1u, 2u}) {
+    for (const victim& v : victims) {
+      if (!is_fair(v)) continue;
+      INFO(v.name, " at procs = ", procs);
+      const auto guard = guard_of(10ms, 10ms);
+      unsigned frozen = 0;
+      bool told = false, goes_on = false, still_goes_on = false;
+      run_clean(with_procs(procs), [&] {
+        neighbour beside;
+        auto t = spawn({.name = "victim", .guard = guard}, v.body);
+        goes_on = beside.goes_on();
+        try {
+          t.get();
+        } catch (const quarantined& e) {
+          told = std::string(e.what()).find("'victim' was quarantined") != std::string::npos;
+        }
+        still_goes_on = beside.goes_on();
+        CHECK(stats().quarantined == 1);
+        frozen = stats().frozen;
+        CHECK(eventually([&] { return guard->is_over(); }));
+        beside.stop();
+      });
+      CHECK(told);
+      CHECK(goes_on);
+      CHECK(still_goes_on);
+      REQUIRE(guard->steps().size() == 3);
+      CHECK(guard->steps()[0] == overrun_step::asked);
+      CHECK(guard->steps()[1] == overrun_step::insisted);
+      CHECK(ended_as_it_should(v, guard->steps()[2]));
+      CHECK(frozen == (guard->was(overrun_step::frozen) ? 1 : 0));
+      CHECK_FALSE(guard->entries()[2].trace.empty());
+    }
+  }
+}
+
+TEST_CASE("from the start of a hang to its quarantine it takes no longer than hang, grace and 50 ms") {
+  // A machine that is busy with other things adds its own: the best of a few counts.
+  nanoseconds best = 1h;
+  for (int i = 0; i < 8 && best > 150ms; ++i) {
+    const auto guard = guard_of(60ms, 40ms);
+    leat::run(with_procs(1), [&] {
+      const std::int64_t begin = now_ns();
+      auto t = spawn({.guard = guard}, loops);
+      CHECK_THROWS_AS(t.get(), quarantined);
+      best = std::min(best, nanoseconds(now_ns() - begin));
+    });
+  }
+  CHECK(best >= 100ms);
+  CHECK(best <= 150ms * slow_build);
+}
+
+TEST_CASE("a G with a thread of its own is frozen with it, and its P goes to others") {
+  for (const unsigned procs : {1u, 2u}) {
+    const auto guard = guard_of(5ms, 5ms);
+    run_clean(with_procs(procs), [&] {
+      neighbour beside;
+      auto t = spawn({.thread = own_thread{}, .guard = guard}, loops);
+      CHECK_THROWS_AS(t.get(), quarantined);
+      CHECK(stats().frozen == 1);
+      CHECK(beside.goes_on());
+      beside.stop();
+    });
+  }
+}
+
+TEST_CASE("a plain thread that joins is told too, and a task that nobody joins may be dropped") {
+  const auto guard = guard_of(5ms, 5ms);
+  run_clean(with_procs(1), [&] {
+    auto joined = spawn({.guard = guard}, loops);
+    auto dropped = spawn({.guard = guard}, loops);
+    go({.guard = guard}, loops);
+    std::atomic<bool> told{false};
+    std::thread([&] {
+      try {
+        joined.get();
+      } catch (const quarantined&) {
+        told = true;
+      }
+    }).join();
+    CHECK(told);
+    { const auto gone = std::move(dropped); }
+    CHECK(eventually([&] { return stats().quarantined == 3; }));
+  });
+}
+
+TEST_CASE("what a quarantined G owned is not destroyed") {
+  static std::atomic<int> destroyed;
+  destroyed = 0;
+  struct owned {
+    owned() = default;
+    owned(owned&& other) noexcept : moved(std::exchange(other.moved, true)) {}
+    ~owned() {
+      if (!moved) ++destroyed;
+    }
+    bool moved = false;
+  };
+  const auto guard = guard_of(5ms, 5ms);
+  run_clean(with_procs(1), [&] {
+    auto t = spawn({.guard = guard}, [captured = owned{}] {
+      const owned on_stack;
+      loops();
+    });
+    CHECK_THROWS_AS(t.get(), quarantined);
+  });
+  CHECK(destroyed == 0);
+}
+
+TEST_CASE("the dump shows a quarantined G and where it stands") {
+  const auto guard = guard_of(5ms, 5ms);
+  std::string text;
+  leat::run(with_procs(1), [&] {
+    auto t = spawn({.name = "stuck", .guard = guard}, loops);
+    CHECK_THROWS_AS(t.get(), quarantined);
+    int ends[2] = {-1, -1};
+    REQUIRE(::pipe2(ends, O_NONBLOCK) == 0);
+    leat::dump(ends[1]);
+    char part[4096];
+    const auto n = ::read(ends[0], part, sizeof part);
+    if (n > 0) text.assign(part, static_cast<std::size_t>(n));
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+  const auto at = text.find("'stuck': quarantined\n    0x");
+  CHECK_MESSAGE(at != std::string::npos, text);
+}
+
+TEST_CASE("beyond max_quarantined a hanging G is left alone, which is logged once") {
+  // Those that are left keep their threads busy until the program ends.
+  const auto child = leat::test::run_self("beyond_the_limit");
+  CHECK_MESSAGE(child.exited(0), child.output);
+  CHECK_MESSAGE(child.said("max_quarantined = 2 reached"), child.output);
+  CHECK(child.output.find("max_quarantined") == child.output.rfind("max_quarantined"));
+}
+LEAT_CHILD(beyond_the_limit) {
+  const auto guard = guard_of(5ms, 5ms);
+  runtime_options o = with_procs(1);
+  o.max_quarantined = 2;
+  o.grace = 1ms;
+  leat::run(o, [&] {
+    for (int i = 0; i < 5; ++i) go({.guard = guard}, loops);
+    (void)eventually([&] {
+      int insisted = 0;
+      for (const auto step : guard->steps()) insisted += step == overrun_step::insisted;
+      return insisted == 5;
+    });
+    (void)sleep_for(50ms);
+    expect(stats().quarantined == 2, "the limit was not kept");
+  });
+  ::_exit(0);
+}
+
+TEST_CASE("frozen threads do not use up max_threads") {
+  const auto guard = guard_of(5ms, 5ms);
+  runtime_options o = with_procs(2);
+  o.max_threads = 3;
+  run_clean(o, [&] {
+    for (int i = 0; i < 6; ++i) {
+      auto t = spawn({.guard = guard}, reads);
+      CHECK_THROWS_AS(t.get(), quarantined);
+    }
+    CHECK(stats().frozen == 6);
+    CHECK(stats().threads <= 3);
+  });
+}
+
+TEST_CASE("all others waiting for a quarantined G is no deadlock") {
+  run_clean(with_procs(1), [&] {
+    for (int i = 0; i < 20; ++i) {
+      auto t = spawn({.guard = guard_of(1ms, 1ms)}, loops);
+      auto waits = spawn([&] { CHECK_THROWS_AS(t.get(), quarantined); });
+      waits.get();
+    }
+  });
+}
+
+// --- At the limit -------------------------------------------------------------------------------------
+
+TEST_CASE("one that comes in, or ends, just at the limit does so or is quarantined, never both") {
+  const int tries = sched::can_leave() ? 300 : 30;
+  for (const unsigned procs : {1u, 2u}) {
+    random_numbers random(seed_for("at the limit"));
+    int quarantines = 0, others = 0;
+    runtime_options o = with_procs(procs);
+    o.max_quarantined = 1000;
+    run_clean(o, [&] {
+      for (int i = 0; i < tries; ++i) {
+        const auto guard = guard_of(1ms, 500us);
+        const auto spin = nanoseconds(static_cast<std::int64_t>(random.below(1'200'000)) + 2'200'000);
+        const bool ends = random.one_in(2);
+        auto after = std::make_shared<std::atomic<bool>>(false);
+        auto t = spawn({.guard = guard}, [after, spin, ends] {
+          spin_for(spin);
+          if (!ends) {
+            yield();  // throws if it has been insisted on
+            after->store(true);
+          }
+          return 7;
+        });
+        bool came_back = false, stopped_there = false, is_quarantined = false;
+        try {
+          came_back = t.get() == 7;
+        } catch (const quarantined&) {
+          is_quarantined = true;
+        } catch (const stopped&) {
+          stopped_there = true;
+        }
+        CHECK(came_back + stopped_there + is_quarantined == 1);
+        if (is_quarantined) CHECK(eventually([&] { return guard->is_over(); }));
+        CHECK(guard->is_over() == is_quarantined);
+        if (is_quarantined) CHECK_FALSE(after->load());
+        ++(is_quarantined ? quarantines : others);
+      }
+    });
+    MESSAGE(quarantines, " quarantined, ", others, " came back");
+  }
+}
+
+// --- Channels -----------------------------------------------------------------------------------------
+
+TEST_CASE("handlers that the program has for a real-time signal are left alone") {
+  const auto child = leat::test::run_self("with_handlers");
+  CHECK_MESSAGE(child.exited(0), child.output);
+}
+LEAT_CHILD(with_handlers) {
+  static std::atomic<int> caught{0};
+  struct sigaction a = {};
+  a.sa_handler = [](int) { ++caught; };
+  ::sigaction(SIGRTMAX - 1, &a, nullptr);
+  const auto quarantine_one = [&] {
+    auto t = spawn({.guard = guard_of(5ms, 5ms)}, loops);
+    try {
+      t.get();
+    } catch (const quarantined&) {
+      return;
+    }
+    expect(false, "it came back");
+  };
+  leat::run(with_procs(1), [&] {
+    const int first = quarantine_signal();
+    expect(first != 0 && first != SIGRTMAX - 1, "it took the program's signal");
+    quarantine_one();
+    // The program comes later, and takes that one too.
+    ::sigaction(first, &a, nullptr);
+    quarantine_one();
+    expect(quarantine_signal() != first, "no other signal was chosen");
+    expect(caught == 0, "the program's handler was called");
+    (void)::raise(SIGRTMAX - 1);
+    (void)::raise(first);
+    expect(caught == 2, "the program's handler was not called");
+  });
+  ::_exit(0);
+}
+
+// --- Many ---------------------------------------------------------------------------------------------
+
+// LEAT_QUARANTINES=10000 for the whole; less by default, since each takes some milliseconds.
+LEAT_CHILD(one_after_another) {
+  sched::prepare_quarantine();
+  const char* const wanted = std::getenv("LEAT_QUARANTINES");
+  const int n = wanted ? std::atoi(wanted) : sched::can_leave() ? 400 : 40;
+  runtime_options o = with_procs(2);
+  o.max_quarantined = static_cast<unsigned>(n);
+  o.max_threads = 64;
+  unsigned frozen = 0;
+  leat::run(o, [&] {
+    neighbour beside;
+    hang_guard watch("quarantines", 0, 10s * slow_build);
+    std::vector<victim> all;
+    for (const victim& v : victims)
+      if (is_fair(v) && (v.how != ends_by::freezing || !sched::can_leave())) all.push_back(v);
+    for (int done = 0; done < n;) {
+      std::vector<task<void>> some;
+      for (int i = 0; i < 4 && done < n; ++i, ++done)
+        some.push_back(
+            spawn({.guard = guard_of(1ms, 1ms)}, all[static_cast<std::size_t>(done) % all.size()].body));
+      for (auto& t : some) {
+        bool told = false;
+        try {
+          t.get();
+        } catch (const quarantined&) {
+          told = true;
+        }
+        expect(told, "a task came back");
+        watch.progress();
+      }
+      // Everybody else's malloc, exceptions and loader are as before.
+      spawn([] {
+        std::vector<std::string> text(100, std::string(100, 'x'));
+        try {
+          throw std::runtime_error(text.back());
+        } catch (const std::exception& e) {
+          sink.store(std::string(e.what()).size());
+        }
+      }).get();
+    }
+    const runtime_stats s = stats();
+    frozen = s.frozen;
+    std::printf("%llu quarantined, %u of them frozen, %u threads, %d beats\n",
+                static_cast<unsigned long long>(s.quarantined), s.frozen, s.threads, beside.beats());
+    expect(s.quarantined == static_cast<std::uint64_t>(n), "not all were quarantined");
+    expect(s.threads <= 64, "there are more threads than allowed");
+    if (sched::can_leave())
+      expect(s.frozen <= static_cast<unsigned>(n) / 50 + 4, "too many threads stand still");
+    expect(beside.goes_on(), "the neighbour stands still");
+    beside.stop();
+  });
+  std::fflush(stdout);
+  ::_exit(0);
+}
+TEST_CASE("many quarantines in one program leave malloc, exceptions and the C library to the others") {
+  const auto child = leat::test::run_self("one_after_another", {.limit = 280s});
+  CHECK_MESSAGE(child.exited(0), child.output);
+  MESSAGE(child.output);
+}
