@@ -3,7 +3,8 @@
 // The retake protocol: framework/leat/sched/retake_gate.hpp, whose step numbers are used here.
 //
 // Roles: one owner (an M that enters and leaves the runtime for ever), two askers: asker(1) is sysmon, which
-// keeps the P it borrowed or gives it back; asker(0) is a thief, which always gives it back.
+// keeps the P it borrowed or gives it back, and also holds an owner whose P it has taken; asker(0) is a thief, which
+// always gives it back.
 //
 // Weak memory is explicit where the protocol depends on it:
 // - The owner's stores to in_runtime and its plain stores of quiet wait in a buffer until the hardware
@@ -17,6 +18,7 @@
 // - never the owner inside with its P and an asker with the P in hand, and never two askers;
 // - the P is never lost or doubled: exactly one of M, sysmon and the pool has it;
 // - inside, the owner has seen all that borrowers did to the P;
+// - after a hold, an owner that has entered since has counted it in `entries`;
 // - no deadlock, and (with -DLIVENESS: claim gets_on under weak fairness) an owner that enters gets on, as long
 //   as each asker comes three times at most. Askers that came for ever could turn asked and look under the
 //   owner's CAS again and again; asking is rare and the owner's CAS quick, so that is left to chance.
@@ -36,7 +38,7 @@
 //          spin -DLIVENESS -a retake.pml && cc -O2 -DNFAIR=3 -o pan pan.c && ./pan -a -f
 //          spin -t -p retake.pml shows the trail of an error.
 
-mtype = { quiet, asked, borrowed, taken, look }
+mtype = { quiet, asked, borrowed, taken, look, asked_later }
 
 mtype word = quiet;
 bit in_runtime = 1;
@@ -60,6 +62,7 @@ bit sysmon_p = 0;
 // Ghosts.
 bit owner_uses = 1;
 byte askers_use = 0;
+bit held = 0;       // sysmon has held the owner in user code, and relies on its entries being counted
 
 #define one_p (m_p + pool + sysmon_p == 1)
 
@@ -124,12 +127,17 @@ user:
 enters:                                       // 2 is for the compiler alone
     may_read_early();
     if                                        // 3
-    :: atomic { quiet_waits || word == quiet -> kept = 1; goto inside }
+    :: atomic { quiet_waits || word == quiet -> kept = 1; assert(!held); goto inside }
     :: atomic { else -> forget_early() }
     fi;
 slow:                                         // 4: an acquire load, then
     if
     :: atomic { word == quiet -> forget_early(); kept = 1 }
+    :: word == asked_later ->
+      if
+      :: atomic { word == asked_later -> word = quiet; kept = 0; forget_early() }
+      :: atomic { else -> forget_early(); goto slow }
+      fi
     :: word == asked ->
 #ifdef DENY_RELAXED
       may_read_early();
@@ -143,6 +151,7 @@ slow:                                         // 4: an acquire load, then
     :: atomic { word == taken -> forget_early() };
       atomic { quiet_waits = 1; kept = 0 }
     fi;                                       // borrowed: waits
+    held = 0;                                 // entries + 1
 inside:
     if
     :: atomic {
@@ -206,7 +215,7 @@ end:
             atomic { sysmon_p = 0; pool = 1; assert(one_p) }
           :: m_p ->
             contents = (contents + 1) % 3;
-            askers_use--;
+            atomic { held = (is_sysmon -> 1 : held); askers_use-- };
 #ifdef ASKER_WRITES_QUIET
             word = quiet
 #else
@@ -214,6 +223,7 @@ end:
 #endif
           :: !m_p ->                          // the M has none at the moment: nothing to do
             atomic {
+              held = (is_sysmon -> 1 : held);
               askers_use--;
 #ifdef ASKER_WRITES_QUIET
               word = quiet
@@ -222,6 +232,25 @@ end:
 #endif
             }
           fi
+        :: else
+        fi
+      fi
+    :: atomic { is_sysmon && word == taken -> word = asked_later };
+      heavy_barrier();
+      if
+      :: in_runtime == 1 ->
+        atomic {
+          if
+          :: word == asked_later -> word = taken
+          :: else
+          fi
+        }
+      :: in_runtime == 0 ->
+        if
+        :: atomic { word == asked_later -> word = borrowed; askers_use++; assert(askers_use == 1); assert(!owner_uses) };
+          assert(!m_p);
+          atomic { held = 1; askers_use-- };
+          word = taken
         :: else
         fi
       fi

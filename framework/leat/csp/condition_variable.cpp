@@ -18,6 +18,7 @@ condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>&
   csp::party me(g, csp::party::contested_t{});
   csp::waiter w;
   w.who = &me;
+  const sched::shield here;
   {
     lock_guard hold(lock_);
     queue_.link(w);
@@ -43,6 +44,7 @@ condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>&
 }
 
 void condition_variable::notify_one_slow() noexcept {
+  const sched::shield here;
   csp::party* who = nullptr;
   bool wake_it = false;
   {
@@ -56,6 +58,7 @@ void condition_variable::notify_one_slow() noexcept {
 }
 
 void condition_variable::notify_all_slow() noexcept {
+  const sched::shield here;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include <leat/base/log.hpp>
+#include <leat/sched/overrun.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat {
@@ -33,8 +34,38 @@ const sched::G* calling_g() noexcept {
 
 }  // namespace
 
+class task_group::membership::guard final : public overrun_guard {
+ public:
+  guard(task_group& group, std::shared_ptr<overrun_guard> inner, std::shared_ptr<std::atomic<bool>> settled)
+      : overrun_guard(inner->hang(), inner->grace()),
+        group_(group),
+        inner_(std::move(inner)),
+        settled_(std::move(settled)) {}
+
+  void overran(const overrun_news& news) noexcept override {
+    inner_->overran(news);
+    if (news.step != overrun_step::quarantined && news.step != overrun_step::frozen) return;
+    // It may have been about to end: the one who settles it counts it off.
+    if (settled_->exchange(true, std::memory_order_acq_rel)) return;
+    group_.failed(std::make_exception_ptr(quarantined("a member of a task group was quarantined")));
+    group_.members_.done();
+  }
+
+ private:
+  task_group& group_;
+  const std::shared_ptr<overrun_guard> inner_;
+  const std::shared_ptr<std::atomic<bool>> settled_;
+};
+
+std::shared_ptr<overrun_guard> task_group::membership::guarded_by(std::shared_ptr<overrun_guard> guard_of_g) {
+  settled_ = std::make_shared<std::atomic<bool>>(false);
+  return std::make_shared<guard>(*group_, std::move(guard_of_g), settled_);
+}
+
 task_group::membership::~membership() {
   if (!group_) return;
+  const sched::shield here;
+  if (settled_ && settled_->exchange(true, std::memory_order_acq_rel)) return;
   if (to_run_)
     group_->failed(std::make_exception_ptr(spawn_error("a member of a task group could not be started")));
   group_->members_.done();
@@ -55,6 +86,7 @@ task_group::~task_group() {
   (void)members_.wait_slow(deadline::never(), csp::stops::are_ignored);
   std::exception_ptr e;
   {
+    const sched::shield here;
     lock_guard hold(lock_);
     e = std::move(first_failure_);
   }
@@ -70,6 +102,7 @@ spawn_options task_group::with_stop_source(const spawn_options& options) const {
 }
 
 stop_source task_group::source() const {
+  const sched::shield here;
   lock_guard hold(lock_);
   return stop_;
 }
@@ -78,6 +111,7 @@ void task_group::stop() noexcept { source().request_stop(); }
 void task_group::insist() noexcept { source().insist(); }
 
 void task_group::failed(std::exception_ptr e) noexcept {
+  const sched::shield here;
   {
     lock_guard hold(lock_);
     if (!first_failure_) std::swap(first_failure_, e);
@@ -92,6 +126,7 @@ void task_group::failed(std::exception_ptr e) noexcept {
 std::exception_ptr task_group::end_round() {
   stop_source fresh;
   std::exception_ptr e;
+  const sched::shield here;
   lock_guard hold(lock_);
   // Unless somebody has begun the next round already: its members have the old source.
   if (members_.count() == 0 && stop_.stop_requested()) std::swap(stop_, fresh);

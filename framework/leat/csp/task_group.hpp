@@ -52,7 +52,9 @@ class task_group {
   & > void go(const spawn_options& options, F&& f) {
     using body = member<std::decay_t<F>>;
     membership in(*this);  // first: the round cannot end between here and the choice of its stop source
-    sched::G& g = sched::make_g(with_stop_source(options));
+    spawn_options o = with_stop_source(options);
+    if (o.guard) o.guard = in.guarded_by(std::move(o.guard));
+    sched::G& g = sched::make_g(o);
     sched::emplace_body<body>(g, std::move(in), std::forward<F>(f));
     sched::body_of<body>(g).in.expect_run();
     g.join.store(sched::join_detached, std::memory_order_relaxed);
@@ -94,7 +96,8 @@ class task_group {
   class membership {
    public:
     explicit membership(task_group& group) : group_(&group) { group.members_.add(1); }
-    membership(membership&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
+    membership(membership&& other) noexcept
+        : group_(std::exchange(other.group_, nullptr)), settled_(std::move(other.settled_)) {}
     membership& operator=(membership&&) = delete;
     ~membership();
 
@@ -102,9 +105,13 @@ class task_group {
     void expect_run() noexcept { to_run_ = true; }
     void runs() noexcept { to_run_ = false; }
     task_group& group() const noexcept { return *group_; }
+    // A guard that passes news on, and counts the member off when it is quarantined: a failure.
+    std::shared_ptr<overrun_guard> guarded_by(std::shared_ptr<overrun_guard> guard);
 
    private:
+    class guard;
     task_group* group_;
+    std::shared_ptr<std::atomic<bool>> settled_;  // of a guarded member: it has been counted off
     bool to_run_ = false;
   };
 

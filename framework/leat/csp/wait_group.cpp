@@ -19,6 +19,7 @@ void wait_group::add(std::size_t n) {
 }
 
 void wait_group::done_slow() noexcept {
+  const sched::shield here;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);

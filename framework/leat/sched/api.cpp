@@ -38,6 +38,18 @@ M* enter_slow(M* m) noexcept { return scheduler::enter_slow(m); }
 void plain_thread_enters() noexcept { scheduler::plain_thread_enters(); }
 void plain_thread_leaves() noexcept { scheduler::plain_thread_leaves(); }
 
+G* raise_shield() noexcept {
+  M* const m = current_m();
+  G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  if (g) g->shields.store(g->shields.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return g;
+}
+void lower_shield(G& g) noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  g.shields.store(g.shields.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
 // --- spawn ------------------------------------------------------------------------------------------
 
 G& make_g(const spawn_options& o) {

@@ -23,6 +23,26 @@ inline std::atomic<std::int64_t> coarse_clock{0};
 // made.
 inline std::atomic<bool> come_in{false};
 
+// While it lives, the calling G is not quarantined. For operations outside the runtime that would keep others
+// waiting for ever if they were cut short: a lock that is held, a waiter that was claimed and not yet woken.
+// Costs a load unless sysmon suspects somebody; an operation that began before is over when it acts
+// (quarantine.hpp).
+G* raise_shield() noexcept;
+void lower_shield(G& g) noexcept;
+class shield {
+ public:
+  shield() noexcept : g_(come_in.load(std::memory_order_relaxed) ? raise_shield() : nullptr) {}
+  ~shield() {
+    if (g_) [[unlikely]]
+      lower_shield(*g_);
+  }
+  shield(const shield&) = delete;
+  shield& operator=(const shield&) = delete;
+
+ private:
+  G* const g_;
+};
+
 // The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
 // being. Leaves at the end of its scope.
 class entered {

@@ -142,7 +142,8 @@ struct alignas(64) G {
   // g_guarded (overrun_watch.hpp). Written by the spawner, then by the G inside the runtime; to be followed
   // by others only while they hold it in user code.
   std::atomic<overrun_watch*> watch{nullptr};
-  char name[24] = {};  // g_named
+  std::atomic<std::uint32_t> shields{0};  // written by the G, read by its thread's signal handler
+  char name[24] = {};                     // g_named
 
   // Every change of status goes through here; debug builds check that it is one of those that exist.
   void become(g_status to) noexcept {

@@ -199,7 +199,8 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
     note_frames();
     return say(summons::seen);
   }
-  if (leat::detail::mutexes_held() != 0) return say(summons::locked);  // e
+  if (leat::detail::mutexes_held() != 0 || g->shields.load(std::memory_order_relaxed) != 0)
+    return say(summons::locked);  // e
   // Before that it may stand where it stood at the last look, in the middle of something.
   const bool moved_on = s.cpu >= s.cpu_at_least || s.still >= stands_still;
   if (question == summons::freeze && moved_on) {  // h

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Channels and locks around Gs that hang, or seem to: who uses a channel, however slowly, does not hang; and
+// one that is quarantined leaves channels and locks to the others as they were between two of its operations.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include <leat/leat.hpp>
+
+#include <leat/sched/quarantine.hpp>
+
+#include "sched/fixture.hpp"
+#include "sched/hang_guard.hpp"
+#include "sched/overrun_fixture.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+using leat::sched::can_leave;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr channel_options one_to_one{.writers = 1, .readers = 1};
+
+void loops() {
+  for (;;) asm volatile("" ::: "memory");
+}
+
+template <class T>
+T value_of(int i) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return "a value that is too long to be kept in place: " + std::to_string(i);
+  } else {
+    return i;
+  }
+}
+
+template <class F>
+bool is_quarantined(task<F>& t) {
+  try {
+    (void)t.get();
+  } catch (const quarantined&) {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a G that takes from a one-to-one channel, each value slowly, does not hang") {
+  for (const unsigned procs : {1u, 2u}) {
+    run_clean(with_procs(procs), [] {
+      // Sixty-four values between two visits to the runtime would be far more than `hang`.
+      constexpr int n = 100;
+      channel<int> c(256, one_to_one);
+      for (int i = 0; i < n; ++i) CHECK(c.send(i) == send_status::sent);
+      c.close();
+      const auto guard = guard_of(60ms * slow_build, 1ms);
+      auto t = spawn({.guard = guard}, [&] {
+        int got = 0;
+        while (c.recv()) {
+          ++got;
+          spin_for(5ms);
+        }
+        return got;
+      });
+      CHECK(t.get() == n);
+      CHECK(guard->steps().empty());
+    });
+  }
+}
+
+TEST_CASE("a G that puts into a one-to-one channel, each value slowly, does not hang") {
+  run_clean(with_procs(2), [] {
+    channel<int> c(256, one_to_one);
+    const auto guard = guard_of(60ms * slow_build, 1ms);
+    auto t = spawn({.guard = guard}, [&] {
+      for (int i = 0; i < 100; ++i) {
+        CHECK(c.send(i) == send_status::sent);
+        spin_for(5ms);
+      }
+    });
+    t.get();
+    CHECK(guard->steps().empty());
+    CHECK(c.size() == 100);
+  });
+}
+
+TEST_CASE_TEMPLATE("the reader that follows a quarantined one misses nothing that it had not got", T, int,
+                   std::string) {
+  random_numbers random(seed_for("readers"));
+  const int rounds = can_leave() ? 40 : 8;
+  run_clean(
+      [&] {
+        runtime_options o = with_procs(2);
+        o.max_quarantined = 100;
+        return o;
+      }(),
+      [&] {
+        channel<T> c(128, one_to_one);
+        task_group writer;
+        writer.go([&] {
+          for (int i = 0; c.send(value_of<T>(i)) == send_status::sent; ++i) {
+          }
+        });
+        int next = 0;
+        bool in_order = true;
+        for (int round = 0; round < rounds; ++round) {
+          const int before_it_hangs = static_cast<int>(random.below(300));
+          auto got = std::make_shared<std::atomic<int>>(next);
+          auto t = spawn({.guard = guard_of(1ms, 1ms)}, [&c, got, before_it_hangs, &in_order] {
+            int expected = got->load();
+            for (int i = 0; i < before_it_hangs; ++i) {
+              const auto v = c.recv();
+              in_order &= v && *v == value_of<T>(expected);
+              got->store(++expected);
+            }
+            loops();
+          });
+          // A busy machine can make it look hung while it takes; then it is stopped there.
+          (void)is_quarantined(t);
+          next = got->load();
+        }
+        const auto v = c.recv();
+        CHECK(in_order);
+        REQUIRE(v);
+        CHECK(*v == value_of<T>(next));
+        writer.stop();
+        c.close();
+      });
+}
+
+TEST_CASE("locks inside channels are not left held by a G that is quarantined while it asks for figures") {
+  const int rounds = can_leave() ? 60 : 6;
+  runtime_options o = with_procs(2);
+  o.max_quarantined = 100;
+  run_clean(o, [&] {
+    channel<int> many(4), copied(broadcast, 4), single(4, one_to_one);
+    in<int> reader(copied);
+    semaphore permits(0);
+    for (int i = 0; i < rounds; ++i) {
+      auto t = spawn({.guard = guard_of(1ms, 1ms)}, [&] {
+        for (;;) {
+          (void)many.stats();
+          (void)many.size();
+          (void)copied.stats();
+          (void)reader.size();
+          (void)single.stats();
+        }
+      });
+      CHECK(is_quarantined(t));
+      CHECK(many.send(i) == send_status::sent);
+      CHECK(many.recv() == i);
+      CHECK(copied.send(i) == send_status::sent);
+      CHECK(reader.recv() == i);
+      CHECK(single.stats().sent == 0);
+    }
+  });
+}
+
+TEST_CASE("a mutex that a quarantined G has given back is free, and who waited for it was woken") {
+  const int rounds = can_leave() ? 40 : 6;
+  runtime_options o = with_procs(2);
+  o.max_quarantined = 100;
+  run_clean(o, [&] {
+    for (int i = 0; i < rounds; ++i) {
+      mutex lock;
+      std::atomic<bool> enough{false};
+      // Waits for the mutex most of the time.
+      auto other = spawn([&] {
+        while (!enough.load()) {
+          lock.lock();
+          lock.unlock();
+          (void)sleep_for(10us);
+        }
+      });
+      auto t = spawn({.guard = guard_of(1ms, 1ms)}, [&] {
+        lock.lock();
+        spin_for(200us);
+        lock.unlock();
+        loops();
+      });
+      CHECK(is_quarantined(t));
+      enough = true;
+      other.get();
+    }
+  });
+}
+
+TEST_CASE("a member of a task group that is quarantined is a failure of the group, and ends it") {
+  run_clean(with_procs(2), [] {
+    const auto guard = guard_of(5ms, 5ms);
+    task_group group;
+    group.go({.guard = guard}, loops);
+    bool stopped_too = false;
+    group.go([&] { stopped_too = sleep_for(1h) == sleep_result::stopped; });
+    CHECK_THROWS_AS(group.wait(), quarantined);
+    CHECK(stopped_too);
+    CHECK(guard->is_over());
+    group.go({.guard = guard}, [] {});
+    CHECK(group.wait() == wait_status::done);
+  });
+}
+
+TEST_CASE("a member that ends just at the limit is counted off once") {
+  random_numbers random(seed_for("members"));
+  runtime_options o = with_procs(2);
+  o.max_quarantined = 1000;
+  run_clean(o, [&] {
+    for (int i = 0; i < (can_leave() ? 200 : 20); ++i) {
+      const auto spin = nanoseconds(static_cast<std::int64_t>(random.below(1'500'000)) + 2'000'000);
+      task_group group;
+      group.go({.guard = guard_of(1ms, 500us)}, [=] { spin_for(spin); });
+      try {
+        (void)group.wait();
+      } catch (const quarantined&) {
+      }
+      CHECK(group.size() == 0);
+    }
+  });
+}
