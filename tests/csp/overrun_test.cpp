@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr channel_options one_to_one{.writers = 1, .readers = 1};
+const channel_options one_to_one{.writers = 1, .readers = 1};
 
 void loops() {
   for (;;) asm volatile("" ::: "memory");
@@ -136,22 +136,22 @@ TEST_CASE("locks inside channels are not left held by a G that is quarantined wh
   runtime_options o = with_procs(2);
   o.max_quarantined = 100;
   run_clean(o, [&] {
-    channel<int> many(4), copied(broadcast, 4), single(4, one_to_one);
+    channel<int> general(4), copied(broadcast, 4), single(4, one_to_one);
     in<int> reader(copied);
     semaphore permits(0);
     for (int i = 0; i < rounds; ++i) {
       auto t = spawn({.guard = guard_of(1ms, 1ms)}, [&] {
         for (;;) {
-          (void)many.stats();
-          (void)many.size();
+          (void)general.stats();
+          (void)general.size();
           (void)copied.stats();
           (void)reader.size();
           (void)single.stats();
         }
       });
       CHECK(is_quarantined(t));
-      CHECK(many.send(i) == send_status::sent);
-      CHECK(many.recv() == i);
+      CHECK(general.send(i) == send_status::sent);
+      CHECK(general.recv() == i);
       CHECK(copied.send(i) == send_status::sent);
       CHECK(reader.recv() == i);
       CHECK(single.stats().sent == 0);

@@ -106,7 +106,7 @@ send_status broadcast_hub::send(entered& in, node_ref& v, evicted_nodes& evicted
 }
 
 std::size_t broadcast_hub::size() const noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(lock_);
   std::size_t most = 0;
   for (const broadcast_reader* i = first_; i; i = i->next_) most = std::max(most, i->held());
@@ -114,13 +114,13 @@ std::size_t broadcast_hub::size() const noexcept {
 }
 
 bool broadcast_hub::is_closed() const noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(lock_);
   return closed_;
 }
 
 channel_stats broadcast_hub::stats() const noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(lock_);
   channel_stats s;
   s.sent = sent_;
@@ -187,7 +187,7 @@ broadcast_reader::broadcast_reader(ref<channel_base> hub, std::size_t capacity, 
       mask_(ring_size(capacity_, sizeof(void*)) - 1),
       ring_(
           static_cast<broadcast_item**>(allocate_ring(mask_ + 1, sizeof(void*), alignof(void*), capacity_))) {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(hub_.lock_);
   next_ = hub_.first_;
   link_ = &hub_.first_;
@@ -292,7 +292,7 @@ void broadcast_reader::give_back(node_ref&& v) noexcept {
     broadcast_item* const wrapped = new (std::nothrow) wrapper(it);
     if (!wrapped) {  // then it is lost, and counted as such
       v = node_ref(it);
-      const sched::shield here;
+      const sched::shield unbroken;
       lock_guard hold(hub_.lock_);
       --received_;
       ++dropped_;
@@ -320,19 +320,19 @@ void broadcast_reader::give_back(node_ref&& v) noexcept {
 }
 
 std::size_t broadcast_reader::size() const noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(hub_.lock_);
   return held();
 }
 
 bool broadcast_reader::is_closed() const noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(hub_.lock_);
   return hub_.closed_ || !link_;
 }
 
 channel_stats broadcast_reader::stats() const noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(hub_.lock_);
   channel_stats s;
   s.sent = offered_;

@@ -18,7 +18,7 @@ condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>&
   csp::party me(g, csp::party::contested_t{});
   csp::waiter w;
   w.who = &me;
-  const sched::shield here;
+  const sched::shield unbroken;
   {
     lock_guard hold(lock_);
     queue_.link(w);
@@ -44,7 +44,7 @@ condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>&
 }
 
 void condition_variable::notify_one_slow() noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   csp::party* who = nullptr;
   bool wake_it = false;
   {
@@ -58,7 +58,7 @@ void condition_variable::notify_one_slow() noexcept {
 }
 
 void condition_variable::notify_all_slow() noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);

@@ -117,17 +117,17 @@ class many_channel : public channel_base {
   }
 
   std::size_t size() const noexcept override {
-    const sched::shield here;
+    const sched::shield unbroken;
     lock_guard hold(lock_);
     return count_ + count_given_back_;
   }
   bool is_closed() const noexcept override {
-    const sched::shield here;
+    const sched::shield unbroken;
     lock_guard hold(lock_);
     return closed_;
   }
   channel_stats stats() const noexcept override {
-    const sched::shield here;
+    const sched::shield unbroken;
     lock_guard hold(lock_);
     return {sent_,
             received_,

@@ -121,7 +121,7 @@ class LEAT_CAPABILITY("mutex") mutex {
   void unlock() noexcept LEAT_RELEASE() {
     if (detail::lock_order_checked) [[unlikely]]
       check_mine_and_forget();
-    const sched::shield here;
+    const sched::shield unbroken;
     if (starving_.load(std::memory_order_relaxed)) [[unlikely]] {
       if (hand_over()) return;
     }

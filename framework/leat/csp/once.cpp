@@ -30,7 +30,7 @@ bool once::begin() noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void once::end(state to) noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);

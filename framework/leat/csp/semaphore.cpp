@@ -60,7 +60,7 @@ void semaphore::release(std::size_t n) noexcept {
     if (state_.compare_exchange_weak(s, with(s, n), std::memory_order_release, std::memory_order_relaxed))
       return;
   }
-  const sched::shield here;
+  const sched::shield unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);

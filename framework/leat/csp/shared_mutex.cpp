@@ -61,7 +61,7 @@ std::int32_t shared_mutex::enter_or_wait(as role, std::int64_t until,
 
 // Step 4.
 void shared_mutex::let_readers_join() noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);
@@ -160,7 +160,7 @@ std::uint32_t shared_mutex::claim_next_locked(csp::waiter_list& woken) noexcept 
 }
 
 void shared_mutex::unlock() noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   if (detail::lock_order_checked) check_mine_and_forget();
   std::uint32_t s = writer;
   // Release pairs with the acquire in the taking functions.
@@ -181,7 +181,7 @@ void shared_mutex::unlock() noexcept {
 }
 
 void shared_mutex::unlock_shared() noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   std::uint32_t s = state_.load(std::memory_order_relaxed);
   for (;;) {
     LEAT_DCHECK(s >= one, "a shared_mutex was unlocked by a reader that does not hold it", "shared_mutex",

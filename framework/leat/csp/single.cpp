@@ -66,7 +66,7 @@ channel_stats single_base::stats() const noexcept {
   s.left = put - s.received;
   s.high_water =
       std::max(reading_.most.load(std::memory_order_relaxed), writing_.most.load(std::memory_order_relaxed));
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(lock_);
   s.send_blocked = nanoseconds(writers_.blocked_ns);
   s.recv_blocked = nanoseconds(readers_.blocked_ns);

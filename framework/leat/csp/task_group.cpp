@@ -64,7 +64,7 @@ std::shared_ptr<overrun_guard> task_group::membership::guarded_by(std::shared_pt
 
 task_group::membership::~membership() {
   if (!group_) return;
-  const sched::shield here;
+  const sched::shield unbroken;
   if (settled_ && settled_->exchange(true, std::memory_order_acq_rel)) return;
   if (to_run_)
     group_->failed(std::make_exception_ptr(spawn_error("a member of a task group could not be started")));
@@ -86,7 +86,7 @@ task_group::~task_group() {
   (void)members_.wait_slow(deadline::never(), csp::stops::are_ignored);
   std::exception_ptr e;
   {
-    const sched::shield here;
+    const sched::shield unbroken;
     lock_guard hold(lock_);
     e = std::move(first_failure_);
   }
@@ -102,7 +102,7 @@ spawn_options task_group::with_stop_source(const spawn_options& options) const {
 }
 
 stop_source task_group::source() const {
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(lock_);
   return stop_;
 }
@@ -111,7 +111,7 @@ void task_group::stop() noexcept { source().request_stop(); }
 void task_group::insist() noexcept { source().insist(); }
 
 void task_group::failed(std::exception_ptr e) noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   {
     lock_guard hold(lock_);
     if (!first_failure_) std::swap(first_failure_, e);
@@ -126,7 +126,7 @@ void task_group::failed(std::exception_ptr e) noexcept {
 std::exception_ptr task_group::end_round() {
   stop_source fresh;
   std::exception_ptr e;
-  const sched::shield here;
+  const sched::shield unbroken;
   lock_guard hold(lock_);
   // Unless somebody has begun the next round already: its members have the old source.
   if (members_.count() == 0 && stop_.stop_requested()) std::swap(stop_, fresh);

@@ -19,7 +19,7 @@ void wait_group::add(std::size_t n) {
 }
 
 void wait_group::done_slow() noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);

@@ -20,7 +20,7 @@ watch* free_list LEAT_GUARDED_BY(free_lock) = nullptr;
 }  // namespace
 
 watch& watch::add(int fd) {
-  const sched::shield here;
+  const sched::shield unbroken;
   const poller& set = poller::get();
   watch* w = nullptr;
   {
@@ -51,7 +51,7 @@ void watch::reset() noexcept {
 }
 
 void watch::remove(watch& w, int fd) noexcept {
-  const sched::shield here;
+  const sched::shield unbroken;
   (void)::epoll_ctl(poller::get().set(), EPOLL_CTL_DEL, fd, nullptr);
   csp::waiter_list woken;
   {

@@ -52,4 +52,28 @@ LEAT_UNWATCHED inline interrupted place_of(const void* context) noexcept {
   return p;
 }
 
+// Is it at a system call, or just behind one? A call that the signal interrupted is repeated, or returns.
+LEAT_UNWATCHED inline bool at_system_call(const interrupted& p) noexcept {
+  const auto* const at = reinterpret_cast<const unsigned char*>(p.pc);
+#if defined(__x86_64__)
+  return (at[0] == 0x0f && at[1] == 0x05) || (at[-2] == 0x0f && at[-1] == 0x05);
+#elif defined(__aarch64__) || defined(__riscv) || defined(__arm__)
+#if defined(__aarch64__)
+  constexpr std::uint32_t call = 0xd4000001;
+#elif defined(__riscv)
+  constexpr std::uint32_t call = 0x00000073;
+#else
+  constexpr std::uint32_t call = 0xef000000;
+  if (at[1] == 0xdf || at[-1] == 0xdf) return true;  // Thumb
+#endif
+  std::uint32_t here = 0, before = 0;
+  __builtin_memcpy(&here, at, sizeof here);
+  __builtin_memcpy(&before, at - 4, sizeof before);
+  return here == call || before == call;
+#else
+  (void)at;
+  return false;
+#endif
+}
+
 }  // namespace leat::sched

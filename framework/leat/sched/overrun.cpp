@@ -25,22 +25,33 @@ constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
 
 // How soon a run is noticed, and then suspected. Both delay what follows.
 std::int64_t notice_after(std::int64_t hang) noexcept { return std::clamp(hang / 16, 50 * us, 5 * ms); }
+std::int64_t suspect_after(std::int64_t hang) noexcept { return std::clamp(hang / 16, 50 * us, 10 * ms); }
 
+constexpr std::int64_t longest_gap = 30 * ms;  // between two looks, if all is well
 constexpr std::int64_t look_every = 20 * us;
 constexpr std::int64_t where_within = 10 * ms;  // else the news come without a trace
 constexpr std::int64_t last_chance = 1 * ms;    // from the insisting to the quarantine
 // For a place where it can be left, some microseconds apart. A loop around snprintf is in code of its own for
-// a quarter of a percent of the time.
-constexpr unsigned most_looks = 3000;
-constexpr std::int64_t moved_on = 100 * us;     // of CPU time: what it was doing then is over
-constexpr std::int64_t answer_within = second;  // it gets no CPU, or blocks the signal
+// a quarter of a percent of the time; to be frozen in between, perhaps with malloc's lock, would harm others.
+constexpr unsigned most_looks = 15'000;
+constexpr std::int64_t moved_on = 100 * us;          // of CPU time: what it was doing then is over
+constexpr std::int64_t answer_within = 10 * second;  // it gets no CPU, or blocks the signal
 
 }  // namespace
 
 std::int64_t overrun_patrol::look(std::int64_t now) noexcept {
   if (s_.guarded_.load(std::memory_order_relaxed) == 0 && suspects_ == 0) return no_wish;
+  // When this thread did not run (a debugger, a machine that was stopped or is overloaded), the others did
+  // not either: that time does not count.
+  const std::int64_t gap = now - last_look_;
+  const std::int64_t lost = suspects_ > 0 && gap > longest_gap ? gap - longest_gap : 0;
+  last_look_ = now;
   std::int64_t next = no_wish;
-  s_.each_m([&](M& m) { next = std::min(next, look_at(m, now)); });
+  s_.each_m([&](M& m) {
+    m.note.since += lost;
+    m.note.put_at += lost;
+    next = std::min(next, look_at(m, now));
+  });
   if (s_.busy_ps_.load(std::memory_order_relaxed) > 0)
     next = std::min(next, now + notice_after(s_.shortest_hang_.load(std::memory_order_relaxed)));
   if (suspects_ == 0 && come_in.load(std::memory_order_relaxed))
@@ -61,12 +72,16 @@ void overrun_patrol::end() noexcept {
   come_in.store(false, std::memory_order_relaxed);
 }
 
+void overrun_patrol::close_question(run_note& n) noexcept {
+  if (n.question == summons::none) return;
+  if (n.question != summons::where) --asked_to_go_;
+  n.question = summons::none;
+  s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
 void overrun_patrol::forget(M& m) noexcept {
   run_note& n = m.note;
-  if (n.question != summons::none) {
-    n.question = summons::none;
-    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
-  }
+  close_question(n);
   if (!n.valid) return;
   n.valid = false;
   if (n.done != run_note::step::given_up) --suspects_;
@@ -77,13 +92,20 @@ std::int64_t overrun_patrol::look_at(M& m, std::int64_t now) noexcept {
   if (n.question != summons::none) {
     const summons::state a = read_answer(m);
     if (a != summons::none) return settle(m, a, now);
-    const std::int64_t until = n.put_at + (n.question == summons::where ? where_within : answer_within);
-    if (now < until) return now + (now - n.put_at < 2 * ms ? look_every : ms);
-    if (!withdraw_question(m)) return now + look_every;
-    if (n.question == summons::where) return settle(m, summons::seen, now);
-    if (n.question == summons::leave && m.asked.looks > 0) return settle(m, summons::unclean, now);
-    give_up(m, "its thread does not answer the signal");
-    return no_wish;
+    if (n.question == summons::where) {
+      if (now - n.put_at < where_within) return now + look_every;
+      return withdraw_question(m) ? settle(m, summons::seen, now) : now + look_every;
+    }
+    if (const unsigned looks = m.asked.looks.load(std::memory_order_relaxed); looks != n.looks) {
+      n.looks = looks;
+      n.put_at = now;
+    }
+    if (now - n.put_at > answer_within && !n.told) {
+      n.told = true;
+      log_error("sched", "G {} hangs and is not quarantined: its thread gets no time, or blocks signal {}",
+                n.g, quarantine_signal());
+    }
+    return now + (now - n.put_at < 2 * ms ? look_every : ms);
   }
   if (n.valid && m.gate.entries() != n.entries) forget(m);
   if (n.valid) return escalate(m, now);
@@ -139,7 +161,7 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   run_note& n = m.note;
   if (n.done == step::given_up) return no_wish;
   if (!n.counts) {
-    if (now - n.since < notice_after(n.hang)) return n.since + notice_after(n.hang);
+    if (now - n.since < suspect_after(n.hang)) return n.since + suspect_after(n.hang);
     if (!come_in.exchange(true, std::memory_order_relaxed)) heavy_barrier();
     n.counts = true;
     n.since = now;
@@ -151,7 +173,10 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   if (ran < due) return n.since + due;
   if (n.done != step::insisted) return ask(m, summons::where, now);
   if (now < n.next_try) return n.next_try;
-  if (s_.quarantined_.load(std::memory_order_relaxed) >= s_.options_.max_quarantined) {
+  const unsigned most = s_.options_.max_quarantined;
+  const unsigned so_far = s_.quarantined_.load(std::memory_order_relaxed);
+  if (so_far < most && so_far + asked_to_go_ >= most) return now + ms;  // those that are asked may come in
+  if (so_far >= most) {
     if (!limit_told_)
       log_error(
           "sched",
@@ -175,6 +200,8 @@ std::int64_t overrun_patrol::ask(M& m, summons::state question, std::int64_t now
   m.asked.most_looks = most_looks;
   n.put_at = now;
   n.question = question;
+  n.looks = 0;
+  if (question != summons::where) ++asked_to_go_;
   m.asked.frames = 0;
   m.asked.cpu = -1;
   s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
@@ -190,8 +217,7 @@ std::int64_t overrun_patrol::settle(M& m, summons::state answer, std::int64_t no
     bury(m, now);
     return now + look_every;
   }
-  n.question = summons::none;
-  s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+  close_question(n);
   if (n.cpu_then < 0) n.cpu_then = m.asked.cpu;
   if (answer == summons::seen) {
     const bool insist = n.done == run_note::step::asked;
@@ -241,10 +267,7 @@ bool overrun_patrol::raise(M& m, stop_level level, std::int64_t now) noexcept {
 
 void overrun_patrol::give_up(M& m, const char* why) noexcept {
   run_note& n = m.note;
-  if (n.question != summons::none) {
-    n.question = summons::none;
-    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
-  }
+  close_question(n);
   n.done = run_note::step::given_up;
   --suspects_;
   log_error("sched", "G {} runs on without end, it cannot be quarantined: {}", n.g, why);

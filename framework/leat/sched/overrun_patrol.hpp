@@ -36,6 +36,7 @@ class overrun_patrol {
   std::int64_t escalate(M& m, std::int64_t now) noexcept;
   std::int64_t ask(M& m, summons::state question, std::int64_t now) noexcept;
   std::int64_t settle(M& m, summons::state answer, std::int64_t now) noexcept;
+  void close_question(run_note& n) noexcept;
   void forget(M& m) noexcept;
   bool raise(M& m, stop_level level, std::int64_t now) noexcept;
   void bury(M& m, std::int64_t now) noexcept;
@@ -44,6 +45,8 @@ class overrun_patrol {
 
   scheduler& s_;
   int suspects_ = 0;
+  unsigned asked_to_go_ = 0;  // questions that may end in a quarantine
+  std::int64_t last_look_ = 0;
   bool limit_told_ = false;
 };
 

@@ -58,9 +58,10 @@ struct summons {
   std::size_t frames = 0;
   std::uint64_t registers = 0;  // a hash: the same again means that it stands still
   std::int64_t cpu = 0;
-  unsigned looks = 0;
-  unsigned still = 0;   // looks that found the same registers
-  state answer = none;  // as sysmon last read it
+  std::atomic<unsigned> looks{0};
+  unsigned looks_in_own_code = 0;  // at which it stood in code that could be left, called by code that cannot
+  unsigned still = 0;              // looks that found it at the same system call
+  state answer = none;             // as sysmon last read it
 };
 
 // sysmon's alone.
@@ -82,6 +83,7 @@ struct run_note {
   std::int64_t looks_since = 0;  // for a place where it can be left
   std::int64_t cpu_then = -1;    // CPU time of the thread at the first look; -1: there was none
   bool told = false;
+  unsigned looks = 0;       // as last read
   bool no_way_out = false;  // it was looked at for long enough
 };
 

@@ -149,7 +149,8 @@ LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
   for (;;) (void)::syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
-constexpr unsigned stands_still = 8;  // looks with the same registers, each after twice the time: some ms
+constexpr unsigned stands_still = 10;  // looks at the same system call, each after twice the time: some ms
+constexpr unsigned most_in_own_code = 1000;
 
 // Calls that the C library wraps in ways that are not safe in a handler.
 struct old_itimerspec {
@@ -160,7 +161,8 @@ struct old_itimerspec {
 // got on at all, it is given more time.
 LEAT_UNWATCHED void look_again_soon(const summons& s) noexcept {
   old_itimerspec t;
-  const auto odd = static_cast<long>(s.looks * 2654435761u >> 20);  // up to 4 us: never in step with a loop
+  const auto odd = static_cast<long>(s.looks.load(std::memory_order_relaxed) * 2654435761u >>
+                                     20);  // up to 4 us: never in step with a loop
   t.first_ns = (3000 + odd) << s.still;
   (void)::syscall(SYS_timer_settime, s.timer, 0, &t, nullptr);
 }
@@ -188,7 +190,7 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   G* const g = m.cur.load(std::memory_order_relaxed);
   if (m.gate.in_runtime() || m.gate.entries() != s.entries || !g) return say(summons::entered);  // c
   const interrupted p = place_of(&context);
-  s.still = p.registers == s.registers ? s.still + 1 : 0;
+  s.still = p.registers == s.registers && at_system_call(p) ? s.still + 1 : 0;
   s.registers = p.registers;
   s.cpu = thread_cpu_ns();
   const bool clean = question != summons::freeze && is_clean(s, p);
@@ -208,7 +210,11 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
     stand_still(s);
   }
   if (!clean || !moved_on) {  // f
-    if (++s.looks >= s.most_looks || s.still >= stands_still) return say(summons::unclean);
+    const unsigned looks = s.looks.load(std::memory_order_relaxed) + 1;
+    s.looks.store(looks, std::memory_order_relaxed);
+    if (is_leavable(p.pc)) ++s.looks_in_own_code;
+    if (looks >= s.most_looks || s.looks_in_own_code >= most_in_own_code || s.still >= stands_still)
+      return say(summons::unclean);
     s.word.store(question, std::memory_order_release);
     look_again_soon(s);
     return;
@@ -250,7 +256,8 @@ bool can_leave() noexcept { return may_switch_in_handler && c_library_is_apart; 
 namespace {
 
 void begin_looks(M& m, int number) noexcept {
-  m.asked.looks = m.asked.still = 0;
+  m.asked.looks.store(0, std::memory_order_relaxed);
+  m.asked.looks_in_own_code = m.asked.still = 0;
   sigevent ev = {};
   ev.sigev_notify = SIGEV_THREAD_ID;
   ev.sigev_signo = number;
