@@ -412,7 +412,7 @@ LEAT_CHILD(with_handlers) {
 LEAT_CHILD(one_after_another) {
   sched::prepare_quarantine();
   const char* const wanted = std::getenv("LEAT_QUARANTINES");
-  const int n = wanted ? std::atoi(wanted) : sched::can_leave() ? 400 : 40;
+  const int n = wanted ? std::atoi(wanted) : sched::can_leave() ? 100 : 20;
   runtime_options o = with_procs(2);
   o.max_quarantined = static_cast<unsigned>(n);
   o.max_threads = 64;
@@ -462,7 +462,8 @@ LEAT_CHILD(one_after_another) {
   std::fflush(stdout);
   ::_exit(0);
 }
-TEST_CASE("many quarantines in one program leave malloc, exceptions and the C library to the others") {
+TEST_CASE("many quarantines in one program leave malloc, exceptions and the C library to the others" *
+          doctest::timeout(290)) {
   const auto child = leat::test::run_self("one_after_another", {.limit = 280s});
   CHECK_MESSAGE(child.exited(0), child.output);
   MESSAGE(child.output);

@@ -34,7 +34,6 @@ constexpr std::int64_t last_chance = 1 * ms;    // from the insisting to the qua
 // For a place where it can be left, some microseconds apart. A loop around snprintf is in code of its own for
 // a quarter of a percent of the time; to be frozen in between, perhaps with malloc's lock, would harm others.
 constexpr unsigned most_looks = 15'000;
-constexpr std::int64_t moved_on = 100 * us;          // of CPU time: what it was doing then is over
 constexpr std::int64_t answer_within = 10 * second;  // it gets no CPU, or blocks the signal
 
 }  // namespace
@@ -196,7 +195,7 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
 std::int64_t overrun_patrol::ask(M& m, summons::state question, std::int64_t now) noexcept {
   run_note& n = m.note;
   m.asked.entries = n.entries;
-  m.asked.cpu_at_least = n.cpu_then < 0 ? no_wish : n.cpu_then + moved_on;
+  m.asked.cpu_then = n.cpu_then;
   m.asked.most_looks = most_looks;
   n.put_at = now;
   n.question = question;

@@ -49,10 +49,10 @@ struct summons {
   std::atomic<std::uint32_t> word{none};
   std::atomic<bool> under_way{false};  // a signal has been sent and not arrived: no need for another
   // The question; written by sysmon before the word.
-  std::uint32_t entries = 0;      // of the gate, when the run began that is meant
-  std::int64_t cpu_at_least = 0;  // CPU time of the thread before which it must not leave or freeze
-  unsigned most_looks = 0;        // for a place to leave it; then it answers that there is none
-  int timer = -1;                 // that makes it look again
+  std::uint32_t entries = 0;   // of the gate, when the run began that is meant
+  std::int64_t cpu_then = -1;  // CPU time of the thread at an earlier look; -1: this is the first
+  unsigned most_looks = 0;     // for a place to leave it; then it answers that there is none
+  int timer = -1;              // that makes it look again
   // The answer; written in the handler before the word.
   void* trace[most_frames] = {};
   std::size_t frames = 0;

@@ -151,6 +151,7 @@ LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
 
 constexpr unsigned stands_still = 10;  // looks at the same system call, each after twice the time: some ms
 constexpr unsigned most_in_own_code = 1000;
+constexpr std::int64_t move_takes = 100'000;  // ns of CPU time: what it was doing then is over
 
 // Calls that the C library wraps in ways that are not safe in a handler.
 struct old_itimerspec {
@@ -204,7 +205,8 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   if (leat::detail::mutexes_held() != 0 || g->shields.load(std::memory_order_relaxed) != 0)
     return say(summons::locked);  // e
   // Before that it may stand where it stood at the last look, in the middle of something.
-  const bool moved_on = s.cpu >= s.cpu_at_least || s.still >= stands_still;
+  if (s.cpu_then < 0) s.cpu_then = s.cpu;
+  const bool moved_on = s.cpu >= s.cpu_then + move_takes || s.still >= stands_still;
   if (question == summons::freeze && moved_on) {  // h
     note_frames();
     stand_still(s);
