@@ -36,6 +36,12 @@ constexpr std::int64_t last_chance = 1 * ms;    // from the insisting to the qua
 constexpr unsigned most_looks = 15'000;
 constexpr std::int64_t answer_within = 10 * second;  // it gets no CPU, or blocks the signal
 
+// A guess, to be looked at again with the M held: the G may be so new that its memory is not seen yet.
+LEAT_UNWATCHED bool seems_guarded(const M& m) noexcept {
+  const G* const g = m.cur.load(std::memory_order_relaxed);
+  return g && g->watch.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 std::int64_t overrun_patrol::look(std::int64_t now) noexcept {
@@ -113,9 +119,7 @@ std::int64_t overrun_patrol::look_at(M& m, std::int64_t now) noexcept {
 
 std::int64_t overrun_patrol::mark(M& m, std::int64_t now) noexcept {
   run_note& n = m.note;
-  const G* const seems = m.cur.load(std::memory_order_relaxed);
-  if (!seems || !seems->watch.load(std::memory_order_relaxed) || m.frozen.load(std::memory_order_relaxed))
-    return no_wish;
+  if (!seems_guarded(m) || m.frozen.load(std::memory_order_relaxed)) return no_wish;
   if (now < n.next_mark) return n.next_mark;
   n.next_mark = now + notice_after(s_.shortest_hang_.load(std::memory_order_relaxed));
   const retake_gate::hold held = m.gate.try_hold();
