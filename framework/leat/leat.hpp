@@ -17,6 +17,7 @@
 #include <leat/process/process.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/process/settings.hpp>
+#include <leat/process/state.hpp>
 #include <leat/sched/blocking.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/local.hpp>

@@ -44,6 +44,7 @@
 #include <utility>
 
 #include <leat/csp/channel_base.hpp>
+#include <leat/csp/gate.hpp>
 #include <leat/csp/several.hpp>
 
 namespace leat {
@@ -302,6 +303,10 @@ send_status send_broadcast(channel_base& c, T& v, std::int64_t until) {
 
 template <class T>
 send_status send_special(channel_base& c, T& v, std::int64_t until) {
+  if (c.kind() == flavour::gated) {
+    auto& g = static_cast<gate&>(c);
+    return g.send(g, &v, until);
+  }
   if (c.kind() != flavour::fan) return send_broadcast(c, v, until);
   const auto& to = static_cast<several&>(c);
   return to.send(to, 0, &v, until);
@@ -312,6 +317,10 @@ recv_status recv_special(channel_base& c, std::optional<T>& to, std::int64_t unt
   if (c.kind() == flavour::merged) {
     auto& from = static_cast<several&>(c);
     return from.recv(from, &to, until);
+  }
+  if (c.kind() == flavour::gated) {
+    auto& g = static_cast<gate&>(c);
+    return g.recv(g, &to, until);
   }
   if constexpr (std::is_same_v<T, tick>) {
     if (c.kind() == flavour::ticker) return recv_tick(c, to, until);

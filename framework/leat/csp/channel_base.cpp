@@ -43,6 +43,7 @@ const char* to_string(flavour f) noexcept {
     case flavour::ticker: return "ticker";
     case flavour::merged: return "merged";
     case flavour::fan: return "fan";
+    case flavour::gated: return "gated";
   }
   return "?";
 }

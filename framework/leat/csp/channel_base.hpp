@@ -49,6 +49,7 @@ enum class flavour : std::uint8_t {
   ticker,
   merged,  // an end that receives from several channels
   fan,     // an end that sends to several
+  gated,   // an end that is looked at (gate.hpp)
 };
 const char* to_string(flavour f) noexcept;
 
@@ -156,6 +157,8 @@ class channel_base {
   virtual void withdraw(op_case& c) noexcept = 0;
   // When a case that is pending becomes ready by itself.
   virtual std::int64_t due() noexcept { return forever; }
+  // Whoever received, or sent, here alone is out; another takes its place.
+  virtual void change_user(op kind) noexcept { (void)kind; }
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   // For somebody who knows of the channel without a handle, while it is kept from being freed. False: the

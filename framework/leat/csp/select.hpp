@@ -103,7 +103,8 @@ class recv_case final : public case_base {
  public:
   recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {
     op_at.slot = &value_;
-    fresh = !c || c->kind() != flavour::broadcast_reader;
+    if (c && c->kind() == flavour::gated) gate_ = static_cast<gate*>(c);
+    fresh = !gate_ && (!c || c->kind() != flavour::broadcast_reader);
     several = c && c->kind() == flavour::merged;
   }
   recv_case(recv_case&&) = default;
@@ -112,6 +113,11 @@ class recv_case final : public case_base {
     value_.reset();
     op_at.slot = &value_;
     node_.reset();
+    if (gate_) {
+      channel = gate_->aim();
+      several = channel->kind() == flavour::merged;
+      part = nullptr;
+    }
     if (channel && channel->kind() == flavour::broadcast_reader) op_at.slot = &node_;
   }
 
@@ -127,7 +133,10 @@ class recv_case final : public case_base {
     }
     channel_base& from = part ? *part : *channel;
     std::optional<T> v;
-    if (node_) {
+    if (channel == gate_) {
+      gate_->hand_out(&v);
+      call(std::move(*v));
+    } else if (node_) {
       take_node(from, std::move(*node_), v);
       node_.reset();
       call(std::move(*v));
@@ -142,6 +151,7 @@ class recv_case final : public case_base {
 
  private:
   void call(T&& v) {
+    if (gate_ && channel != gate_) gate_->passed(&v);
     if constexpr (told) {
       handler_(std::optional<T>(std::move(v)));
     } else if constexpr (std::invocable<F&, T>) {
@@ -153,6 +163,7 @@ class recv_case final : public case_base {
 
   std::optional<cell<T>> value_;
   std::optional<node_ref> node_;
+  gate* gate_ = nullptr;
   F handler_;
 };
 
@@ -164,11 +175,11 @@ class send_case final : public case_base {
  public:
   send_case(channel_base* c, T&& v, F f)
       : case_base(sort::channel, c, op::send, told), theirs_(&v), handler_(std::move(f)) {
-    if (c && c->kind() == flavour::fan) aim_at_first();
+    aim();
   }
   send_case(channel_base* c, const T& v, F f)
       : case_base(sort::channel, c, op::send, told), own_(v), handler_(std::move(f)) {
-    if (c && c->kind() == flavour::fan) aim_at_first();
+    aim();
   }
 
   void keep_value() override {
@@ -197,6 +208,7 @@ class send_case final : public case_base {
   }
   void run() override {
     evicted_.reset();
+    if (gate_ && result != attempt::closed) gate_->count();
     if (fan_ && result != attempt::closed)
       (void)fan_->send(*fan_, first_ + 1, &**std::exchange(for_the_rest_, nullptr), forever);
     if constexpr (told) {
@@ -222,12 +234,18 @@ class send_case final : public case_base {
     }
   }
 
-  void aim_at_first() noexcept {
+  void aim() noexcept {
+    if (channel && channel->kind() == flavour::gated) {
+      gate_ = static_cast<gate*>(channel);
+      channel = gate_->inner();
+    }
+    if (!channel || channel->kind() != flavour::fan) return;
     fan_ = static_cast<csp::several*>(channel);
     first_ = fan_->first_open();
     channel = fan_->all()[first_].get();
   }
 
+  gate* gate_ = nullptr;
   const csp::several* fan_ = nullptr;
   std::size_t first_ = 0;
   std::unique_ptr<std::optional<T>> for_the_rest_;

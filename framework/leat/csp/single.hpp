@@ -56,6 +56,9 @@ class single_base : public channel_base {
   channel_stats stats() const noexcept override;
   void close() noexcept override;
   void withdraw(op_case& c) noexcept override;
+  void change_user(op kind) noexcept override {
+    (kind == op::recv ? reading_ : writing_).user.store(0, std::memory_order_relaxed);
+  }
 
  protected:
   using count = std::atomic<std::uint64_t>;

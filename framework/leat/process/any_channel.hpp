@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <leat/csp/channel.hpp>
+#include <leat/csp/gated.hpp>
 #include <leat/csp/merge.hpp>
 #include <leat/process/message.hpp>
 
@@ -39,6 +41,13 @@ struct port_type {
   state (*make_broadcast)(std::size_t capacity, const channel_options& o) = nullptr;
   state (*fan)(csp::several::parts all) = nullptr;
   state (*merge)(csp::several::parts all) = nullptr;
+  state (*gate_in)(state inner, std::shared_ptr<csp::gate_record> record) = nullptr;
+  state (*gate_out)(state inner, std::shared_ptr<csp::gate_record> record) = nullptr;
+  // What a port has in hand (csp/gate.hpp). Null: values cannot be copied.
+  std::shared_ptr<csp::hold_base> (*make_hold)() = nullptr;
+  // The value in hand goes there; it is in hand no more if it was sent.
+  send_status (*send_held)(csp::hold_base& h, csp::channel_base& c, std::int64_t until) = nullptr;
+  void (*held_json)(const csp::hold_base& h, std::string& to) = nullptr;
   // Takes a value out and destroys it. False: there is none.
   bool (*discard)(csp::channel_base& c) = nullptr;
   recv_status (*recv_json)(csp::channel_base& c, std::string& to, std::int64_t until) = nullptr;
@@ -79,7 +88,20 @@ constexpr port_type make_type() {
     std::optional<T> v;
     return csp::recv_value(&c, v, csp::at_once) == recv_status::received;
   };
+  t.gate_in = [](port_type::state inner, std::shared_ptr<csp::gate_record> record) {
+    return csp::gate_in<T>(std::move(inner), std::move(record));
+  };
+  t.gate_out = [](port_type::state inner, std::shared_ptr<csp::gate_record> record) {
+    return csp::gate_out<T>(std::move(inner), std::move(record));
+  };
   if constexpr (std::is_copy_constructible_v<T>) {
+    t.make_hold = []() -> std::shared_ptr<csp::hold_base> { return std::make_shared<csp::hold<T>>(); };
+    t.send_held = [](csp::hold_base& h, csp::channel_base& c, std::int64_t until) {
+      auto& mine = static_cast<csp::hold<T>&>(h);
+      const send_status s = csp::send_value(&c, *mine.value, until);
+      if (s == send_status::sent) mine.acknowledge();
+      return s;
+    };
     t.make_broadcast = [](std::size_t capacity, const channel_options& o) {
       return csp::ref<csp::channel_base>(csp::make_broadcast<T>(capacity, o));
     };
@@ -91,6 +113,9 @@ constexpr port_type make_type() {
       const recv_status s = csp::recv_value(&c, v, until);
       if (v) shapes::write_json(shape_of<T>(), &*v, to);
       return s;
+    };
+    t.held_json = [](const csp::hold_base& h, std::string& to) {
+      shapes::write_json(shape_of<T>(), &*static_cast<const csp::hold<T>&>(h).value, to);
     };
     t.send_json = [](csp::channel_base& c, std::string_view text, std::int64_t until) {
       T v{};

@@ -76,7 +76,9 @@ void construction::check() const {
 }
 
 process::process() : making_(processes::take_construction()) {
-  if (making_ && making_->options) name_ = making_->options->name;
+  if (!making_ || !making_->options) return;
+  name_ = making_->options->name;
+  states_ = making_->options->states;
 }
 process::~process() = default;
 
@@ -98,11 +100,13 @@ void process::connect(connected& c, const any_channel& channel) const {
     throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + describe_content(*port.type) +
                        " cannot be copied, so it can go to one channel only");
   c.to.push_back(std::move(side));
-  if (c.to.size() == 1) {
-    port.bind(port.end, c.to.front());
-  } else {
-    port.bind(port.end, port.is_out ? port.type->fan(c.to) : port.type->merge(c.to));
-  }
+  csp::ref<csp::channel_base> end = c.to.size() == 1 ? c.to.front()
+                                    : port.is_out    ? port.type->fan(c.to)
+                                                     : port.type->merge(c.to);
+  if (c.record)
+    end = port.is_out ? port.type->gate_out(std::move(end), c.record)
+                      : port.type->gate_in(std::move(end), c.record);
+  port.bind(port.end, std::move(end));
 }
 
 void process::connect(std::string_view port, const any_channel& channel) {
@@ -115,7 +119,7 @@ void process::connect(std::string_view port, const any_channel& channel) {
 }
 
 void process::add_port(const ports::record& r) {
-  connected& c = ports_.emplace_back(connected{r, {}});
+  connected& c = ports_.emplace_back(connected{r, {}, {}});
   if (!making_) return;
   if (making_->describes) {
     port_schema s;
@@ -134,6 +138,7 @@ void process::add_port(const ports::record& r) {
   }
   for (const port_binding& b : making_->options->ports) {
     if (b.port != r.name) continue;
+    c.record = b.record;
     for (const any_channel& channel : b.channels) {
       try {
         connect(c, channel);

@@ -42,13 +42,17 @@ inline constexpr exclusive_port_t exclusive_port{};  // not to be shared by repl
 struct port_binding {
   std::string port;
   std::vector<any_channel> channels;
+  std::shared_ptr<csp::gate_record> record = {};  // what passes is noted there (csp/gate.hpp)
 };
+
+class state_store;  // state.hpp
 
 // What an object is made with.
 struct process_options {
   std::string name = {};
   value settings = {};  // a table, or nothing
   std::vector<port_binding> ports = {};
+  std::shared_ptr<state_store> states = {};  // of the incarnations before this one
 };
 
 class process;
@@ -120,6 +124,7 @@ class process {
   // For the members; not for users.
   void add_port(const ports::record& r);
   void add_setting(const setting_registration& s);
+  state_store* states() const noexcept { return states_.get(); }
 
  protected:
   process();
@@ -129,11 +134,13 @@ class process {
   struct connected {
     ports::record port;
     csp::several::parts to;
+    std::shared_ptr<csp::gate_record> record = {};
   };
   void connect(connected& c, const any_channel& channel) const;
   std::string who() const;
 
   std::string name_;
+  std::shared_ptr<state_store> states_;
   std::vector<connected> ports_;
   construction* making_ = nullptr;  // until the constructors have run; null in plain code
 };

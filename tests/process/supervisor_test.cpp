@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <leat/supervisor.hpp>
+
+#include "sched/fixture.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+
+namespace {
+
+child_options quick(restart_strategy s = restart_strategy::one_for_one) {
+  child_options o;
+  o.restart.strategy = s;
+  o.restart.backoff = o.restart.longest_backoff = 1ms;
+  o.grace = 100ms;
+  return o;
+}
+
+// What happened, in order.
+class diary {
+ public:
+  void note(const std::string& what) {
+    std::lock_guard hold(lock_);
+    text_ += (text_.empty() ? "" : " ") + what;
+  }
+  std::string text() {
+    std::lock_guard hold(lock_);
+    return text_;
+  }
+
+ private:
+  std::mutex lock_;
+  std::string text_;
+};
+
+// Notes its start, waits for a stop, notes its end.
+std::function<void()> waiter(diary& d, std::string name) {
+  return [&d, name = std::move(name)] {
+    d.note("+" + name);
+    while (sleep_for(1h) != sleep_result::stopped) {
+    }
+    d.note("-" + name);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a supervisor runs until all of its children have ended") {
+  sweep([](const runtime_options& o) {
+    run_clean(o, [] {
+      std::atomic<int> ran{0};
+      supervisor s;
+      for (int i = 0; i < 5; ++i) s.add("child", {}, [&] { ++ran; });
+      s.run();
+      CHECK(ran == 5);
+      CHECK(s.report()[4].runs == 1);
+    });
+  });
+}
+
+TEST_CASE("one that throws is started again, with a report of why") {
+  log_catcher log;
+  sweep([](const runtime_options& o) {
+    run_clean(o, [] {
+      int runs = 0;
+      supervisor s("gateway");
+      s.add("flaky", quick(), [&] {
+        if (++runs < 4) throw std::runtime_error("no carrier");
+      });
+      s.run();
+      CHECK(runs == 4);
+      CHECK(s.report()[0].failures == 3);
+    });
+  });
+  CHECK(log.said("gateway: 'flaky' failed: no carrier; restarts in "));
+  CHECK(log.said("(3 of 5 in 1m)"));
+}
+
+TEST_CASE("one whose factory throws has failed too") {
+  log_catcher log;
+  run_clean(with_procs(2), [] {
+    int made = 0;
+    supervisor s;
+    s.add("made", quick(), supervisor::factory([&]() -> std::unique_ptr<process> {
+            if (++made < 3) throw std::runtime_error("no device");
+            return make_process([] {});
+          }));
+    s.run();
+    CHECK(made == 3);
+    CHECK(s.report()[0].failures == 2);
+  });
+}
+
+TEST_CASE("too many failures stop the others and end the supervisor") {
+  log_catcher log;
+  sweep([](const runtime_options& o) {
+    run_clean(o, [] {
+      diary d;
+      supervisor s("gateway");
+      s.add("a", quick(), waiter(d, "a"));
+      s.add("b", quick(), waiter(d, "b"));
+      child_options bad = quick();
+      bad.restart.burst = 2;
+      s.add("bad", bad, [] { throw std::runtime_error("as always"); });
+      CHECK_THROWS_WITH_AS(s.run(), "gateway: 'bad' has failed too often; all stop", supervisor_failed);
+      CHECK(s.report()[2].runs == 3);
+      const std::string text = d.text();
+      CHECK(text.substr(text.size() - 5) == "-b -a");
+    });
+  });
+}
+
+TEST_CASE("the failure of an inner supervisor is one of its outer's child") {
+  log_catcher log;
+  run_clean(with_procs(2), [] {
+    int inner_runs = 0, bad_runs = 0;
+    diary d;
+    supervisor outer("outer");
+    outer.add("inner", quick(), [&] {
+      ++inner_runs;
+      supervisor inner("inner");
+      child_options bad = quick();
+      bad.restart.burst = 1;
+      inner.add("bad", bad, [&] {
+        if (++bad_runs < 5) throw std::runtime_error("bad");
+      });
+      inner.run();
+    });
+    outer.run();
+    CHECK(inner_runs == 3);  // two failures each in the first and the second
+    CHECK(bad_runs == 5);
+  });
+}
+
+TEST_CASE("one-for-all restarts the others as well, in order") {
+  log_catcher log;
+  run_clean(with_procs(2), [] {
+    diary d;
+    supervisor s;
+    std::atomic<bool> over{false};
+    const auto until_over = [&](std::string name) {
+      return [&, name] {
+        d.note("+" + name);
+        while (!over && sleep_for(100us) != sleep_result::stopped) {
+        }
+        d.note("-" + name);
+      };
+    };
+    s.add("a", quick(restart_strategy::one_for_all), until_over("a"));
+    int runs = 0;
+    s.add("b", quick(restart_strategy::one_for_all), [&] {
+      d.note("b");
+      CHECK(eventually([&] { return d.text().find("+c") != std::string::npos; }));
+      if (++runs == 1) throw std::runtime_error("b");
+      over = true;
+    });
+    s.add("c", quick(restart_strategy::one_for_all), until_over("c"));
+    s.run();
+    const std::string text = d.text();
+    CHECK(text.find("-c -a") != std::string::npos);
+    CHECK(s.report()[0].runs == 2);
+    CHECK(s.report()[2].runs == 2);
+  });
+}
+
+TEST_CASE("a supervisor that is stopped stops its children, the last first, and so do nested ones") {
+  log_catcher log;
+  sweep([](const runtime_options& o) {
+    run_clean(o, [] {
+      diary d;
+      auto t = spawn("outer", [&] {
+        supervisor outer("outer");
+        outer.add("a", quick(), waiter(d, "a"));
+        outer.add("inner", quick(), [&] {
+          supervisor inner("inner");
+          inner.add("b", quick(), waiter(d, "b"));
+          inner.add("c", quick(), waiter(d, "c"));
+          inner.run();
+          d.note("-inner");
+        });
+        outer.run();
+      });
+      CHECK(eventually([&] { return d.text().size() == 8; }));
+      t.request_stop();
+      t.get();
+      CHECK(d.text().substr(8) == " -c -b -inner -a");
+    });
+  });
+}
+
+TEST_CASE("one that ignores the stop is thrown out, and one that cannot be is told of") {
+  log_catcher log;
+  std::atomic<bool> released{false};
+  run_clean(with_procs(2), [&] {
+    auto t = spawn("supervised", [&] {
+      supervisor s("gateway");
+      child_options o = quick();
+      o.grace = 500ms;
+      s.add("mule", o, [] {
+        for (;;) (void)sleep_for(1ms);
+      });
+      o.grace = 10ms;
+      s.add("rock", o, [&] {
+        while (!released) std::this_thread::sleep_for(1ms);
+      });
+      s.run();
+      CHECK(s.report()[1].lingers);
+      CHECK_FALSE(s.report()[0].lingers);
+    });
+    (void)sleep_for(5ms);
+    t.request_stop();
+    t.get();
+    CHECK(log.said("gateway: 'rock' was asked to stop and does not end"));
+    released = true;
+  });
+}
+
+namespace {
+
+class takes : public process {
+  in<int> from{this, "from"};
+  state<int> runs{this, "runs"};
+  void run() override {
+    runs.save(runs.load() + 1);
+    if (runs.load() == 1)
+      while (sleep_for(1h) != sleep_result::stopped) {
+      }
+    for (const int n : from) (void)n;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a process through whose ports nothing passes for its watchdog's time is replaced") {
+  log_catcher log;
+  run_clean(with_procs(2), [&] {
+    const channel<int> numbers(4, {.writers = 1, .readers = 1});
+    for (const int n : {1, 2, 3}) numbers.send(n);
+    numbers.close();
+    child_options o = quick();
+    o.watchdog = 20ms;
+    process_options with;
+    with.ports = {{"from", {numbers}}};
+    supervisor s("gateway");
+    s.add<takes>("takes", o, with);
+    s.run();
+    CHECK(s.report()[0].runs == 2);
+    CHECK(s.report()[0].failures == 1);
+    CHECK(numbers.size() == 0);
+  });
+  CHECK(log.said("gateway: 'takes' failed: it has neither received nor sent for 20ms; restarts in "));
+}
+
+TEST_CASE("steps of an overrun come to the supervisor with the place, and none waits for room") {
+  run_clean(with_procs(2), [] {
+    const channel<incarnation_news> to(incarnation::most_news);
+    incarnation::options o;
+    o.child = 3;
+    o.number = 2;
+    o.hang = 5s;
+    auto i = std::make_shared<incarnation>(o, to);
+    CHECK(i->hang() == 5s);
+    void* const where[] = {reinterpret_cast<void*>(0x10), reinterpret_cast<void*>(0x20)};
+    std::vector<void*> deep(100, reinterpret_cast<void*>(0x30));
+    std::thread([&] {
+      i->overran({overrun_step::asked, 9, 5s, where});
+      i->overran({overrun_step::insisted, 9, 6s, {}});
+      i->overran({overrun_step::quarantined, 9, 7s, deep});
+    }).join();
+    const auto first = to.try_recv(), second = to.try_recv(), third = to.try_recv();
+    CHECK(first->child == 3);
+    CHECK(first->number == 2);
+    CHECK(first->step == overrun_step::asked);
+    CHECK(second->ran == 6s);
+    CHECK(third->step == overrun_step::quarantined);
+    CHECK(i->trace(overrun_step::asked).size() == 2);
+    CHECK(i->trace(overrun_step::asked)[1] == where[1]);
+    CHECK(i->trace(overrun_step::insisted).empty());
+    CHECK(i->trace(overrun_step::frozen).size() == incarnation::most_frames);
+  });
+}
