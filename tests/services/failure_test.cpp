@@ -43,7 +43,7 @@ LEAT_PROCESS(will_not_be_made, "whose constructor throws");
 
 TEST_CASE("the classes of these tests are right") { CHECK(catalog_problems().empty()); }
 
-TEST_CASE("a failing process stops its service with a report, and another service goes on") {
+TEST_CASE("a process that fails too often stops its service with a report, and another service goes on") {
   const char* const good = R"(
 [service]
 name = "good"
@@ -64,23 +64,26 @@ use = "counter"
 [process.probe]
 use = "failing"
 config = { after = 5 }
+restart = { burst = 0 }
 in = { values = "source.values" }
 )"}});
     const ledger l = run_plan(p);
     CHECK(exit_code(l) == 1);
     CHECK(notes.of("good/sink") == from_one(3000));
     CHECK(log.said("process 'probe' (failing, "));
-    CHECK(log.said("bad.toml:7) failed: the sensor is gone; its service 'bad' stops"));
+    CHECK(log.said(
+        "bad.toml:7) failed: the sensor is gone; 0 restarts in 1m are the limit: its service 'bad' stops"));
     for (const process_account& a : l.processes)
       CHECK(a.failures == (p.processes[a.process].name == "probe" ? 1 : 0));
   }
-  SUBCASE("thrown by a constructor: nothing of the service is started") {
+  SUBCASE("thrown by a constructor: those that were to be started after it are not") {
     log_catcher log;
     const config::plan p = plan_of_files({{"good.toml", good}, {"bad.toml", R"(
 [service]
 name = "bad"
 [process.gate]
 use = "will_not_be_made"
+restart = { burst = 0 }
 in = { values = "feed.values" }
 [process.feed]
 use = "counter"
@@ -91,7 +94,8 @@ use = "counter"
     CHECK(exit_code(l) == 1);
     CHECK(notes.of("good/sink") == from_one(3000));
     CHECK(log.said("process 'gate' (will_not_be_made, "));
-    CHECK(log.said("bad.toml:5) failed: no such device; its service 'bad' stops"));
+    CHECK(log.said(
+        "bad.toml:5) failed: no such device; 0 restarts in 1m are the limit: its service 'bad' stops"));
     CHECK(process_of(l, p, "feed").runs == 0);
     CHECK(process_of(l, p, "gate").failures == 1);
   }
@@ -99,7 +103,8 @@ use = "counter"
 
 TEST_CASE("an exception that is no std::exception is reported too") {
   log_catcher log;
-  const ledger l = run_plan(plan_of("[service]\nname = \"s\"\n[process.p]\nuse = \"throws_a_number\"\n"));
+  const ledger l = run_plan(
+      plan_of("[service]\nname = \"s\"\n[process.p]\nuse = \"throws_a_number\"\nrestart = { burst = 0 }\n"));
   CHECK(exit_code(l) == 1);
   CHECK(log.said("t.toml:4) failed: an exception that is not a std::exception"));
 }
@@ -111,6 +116,7 @@ TEST_CASE("readers of a service that could not be made end, since nobody will ev
 name = "maker"
 [process.gate]
 use = "will_not_be_made"
+restart = { burst = 0 }
 in = { values = "source.values" }
 [process.source]
 use = "counter"
@@ -147,6 +153,7 @@ max_threads = 3
 use = "waits"
 replicas = 4
 thread = { own = true }
+restart = { burst = 0 }
 )");
   const ledger l = run_plan(p);
   CHECK(exit_code(l) == 1);

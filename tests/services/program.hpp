@@ -73,6 +73,13 @@ class notify_socket {
     const ssize_t n = ::recv(fd_, data, sizeof data, 0);
     return n > 0 ? std::string(data, static_cast<std::size_t>(n)) : std::string();
   }
+  // How many have come; they are taken.
+  std::size_t waiting() const {
+    char data[256];
+    std::size_t n = 0;
+    while (::recv(fd_, data, sizeof data, MSG_DONTWAIT) > 0) ++n;
+    return n;
+  }
 
  private:
   std::string path_;

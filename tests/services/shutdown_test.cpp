@@ -151,6 +151,7 @@ grace = "10ms"
 use = "deaf"
 [process.bad]
 use = "failing"
+restart = { burst = 0 }
 )"},
                                         {"b.toml", R"(
 [service]

@@ -1,43 +1,57 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs a checked plan: makes its channels and objects, starts a G per replica from sinks to sources, and sees
-// it through to the end.
+// Runs a checked plan: makes its channels and objects, starts a G per replica from sinks to sources, restarts
+// what fails by its policy, and sees it through to the end.
 //
-// Everything that happens comes to one G, the host's, as events: a replica that ended or failed, a signal, a
-// deadline. So nothing here is shared but what the replicas send.
+// Everything that happens comes to one G, the host's, as events: news of incarnations (their end, steps of an
+// overrun), a signal, a deadline. So nothing here is shared but what the incarnations tell.
 //
-// The life of a service: running -> draining (its sources are stopped; the others end when their channels are
-// closed and empty) -> stopping (its drain time is over, or a process failed: all are asked to stop) ->
-// insisting (they went on past their grace) -> ended (no replica is left), or left behind.
+// The life of a service: running (its supervision machine says what restarts) -> draining (its sources are
+// stopped; the others end when their channels are closed and empty) -> stopping (its drain time is over, or a
+// process failed too often: all are asked to stop) -> insisting (they went on past their grace) -> ended (no
+// replica is left), or left behind. Only a running service restarts anything.
+//
+// host.cpp has the life of services and the loop, host_supervise.cpp that of incarnations.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <leat/config/plan.hpp>
 #include <leat/csp/channel.hpp>
+#include <leat/process/incarnation.hpp>
 #include <leat/process/process.hpp>
+#include <leat/process/state.hpp>
+#include <leat/process/supervision.hpp>
 #include <leat/sched/options.hpp>
-#include <leat/sched/stop.hpp>
+#include <leat/services/port_records.hpp>
 #include <leat/services/wiring.hpp>
 
 namespace leat::services {
 
 runtime_options runtime_options_of(const config::plan& plan);
+restart_policy restart_policy_of(const config::restart_plan& plan) noexcept;
 
 struct process_account {
   config::index process = 0;
   unsigned runs = 0;
   unsigned failures = 0;
-  unsigned left_behind = 0;  // replicas that never ended
+  unsigned restarts = 0;
+  unsigned overruns = 0;      // ran past `hang` without entering the runtime
+  unsigned quarantined = 0;   // of those: had to be taken away
+  unsigned redelivered = 0;   // values that were in hand at a failure and were handed out again
+  unsigned dead_letters = 0;  // values that were given up
+  unsigned left_behind = 0;   // replicas that never ended
 };
 
 struct ledger {
   std::vector<channel_account> channels;
   std::vector<process_account> processes;
-  bool failed = false;  // a process failed, or had to be left behind
+  bool failed = false;  // a process failed for good, or had to be left behind
   bool promise = true;  // no value was left in a channel that blocks
 };
 // A line each, as `leat run` prints it at the end.
@@ -54,7 +68,7 @@ class host {
 
   // On a G, once. `stop`: each value received asks to stop; the second one ends the wait at once.
   // `tick`: called about once a second, for a status line. A process whose constructor throws has failed like
-  // one whose run() does; none of its service is started.
+  // one whose run() does.
   ledger run(const in<int>& stop, const std::function<void(const host&)>& tick = {});
 
   std::size_t replicas_alive() const noexcept { return alive_; }
@@ -63,39 +77,63 @@ class host {
 
  private:
   enum class phase : std::uint8_t { running, draining, stopping, insisting, ended };
-  struct replica;
-  class runner;
-  struct event {
-    std::size_t replica;
-    std::string failure;  // empty: it returned
+  struct replica {
+    config::index process = 0;
+    std::string name = {};
+    supervision::child child = 0;  // in its service's machine
+    bool alive = true;             // it has not ended for good
+    bool in = false;               // an incarnation of it is not out
+    std::shared_ptr<incarnation> last = {};
+    unsigned number = 0;     // of the last incarnation
+    std::string fault = {};  // why that one was asked to stop, if it was for a failure
+    bool failed = false;     // and stays ended
+    std::shared_ptr<state_store> states = std::make_shared<state_store>();
+    std::unique_ptr<port_records> ports = {};
+    std::uint64_t progress = 0;  // as last seen
+    time_point progress_at = never;
+    time_point watch_at = never;  // its entry in watches_
   };
   struct service {
     phase at = phase::running;
     std::size_t alive = 0;
     time_point until = never;
+    supervision machine;
+    std::vector<std::size_t> replicas = {};  // by child
   };
 
-  void make_objects();
-  void start(std::size_t replica);
-  void ended(const event& e);
+  void make_replicas();
   void gone(replica& r);
-  void report_failure(const replica& r, const std::string& why);
   void drain(config::index s);
   void stop(config::index s);
   void insist(config::index s);
+  void end_restarts(config::index s);
   void look_at_deadlines();
   time_point next_deadline() const;
   ledger account() const;
 
+  // host_supervise.cpp
+  void start(std::size_t n);
+  void hear(const incarnation_news& news);
+  void overran(replica& r, const incarnation_news& news);
+  void out(std::size_t n, process_end how, std::string why);
+  void report(const replica& r, process_end how, const std::string& why, const restart_decision& d);
+  void perform(config::index s);
+  void limit_reached(config::index s, const replica& r);
+  void look_at_watchdogs(time_point now);
+  void watch(std::size_t n, time_point at);
+  bool all_make_progress() const noexcept;
+  std::string who(const replica& r) const;
+
   const config::plan& plan_;
   wiring wiring_;
-  std::vector<std::unique_ptr<replica>> replicas_;
+  std::vector<replica> replicas_;
   std::vector<unsigned> alive_of_;  // replicas by process
   std::vector<process_account> processes_;
   std::vector<service> services_;
+  std::set<std::pair<time_point, std::size_t>> watches_;  // when to look at which replica
   std::size_t alive_ = 0;
   bool failed_ = false;
-  channel<event> events_;
+  channel<incarnation_news> news_;
 };
 
 }  // namespace leat::services

@@ -37,7 +37,15 @@ std::string to_text(const ledger& l, const config::plan& plan) {
   for (const process_account& p : l.processes) {
     text += "process " + padded(plan.full_name(plan.processes[p.process]), width) + "  runs " +
             std::to_string(p.runs) + ", failures " + std::to_string(p.failures);
-    if (p.left_behind > 0) text += ", left behind " + std::to_string(p.left_behind);
+    const auto also = [&text](const char* what, unsigned n) {
+      if (n > 0) text.append(", ").append(what).append(" ").append(std::to_string(n));
+    };
+    also("restarts", p.restarts);
+    also("overruns", p.overruns);
+    also("quarantined", p.quarantined);
+    also("redelivered", p.redelivered);
+    also("dead letters", p.dead_letters);
+    also("left behind", p.left_behind);
     text += '\n';
   }
   return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/services/wiring.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include <leat/config/graph.hpp>
@@ -69,7 +70,10 @@ void wiring::make(config::index channel) {
   channel_options o;
   o.name = plan_.full_name(c);
   o.full = policy(config::effective_policy(c));
-  j.writers = processes_of(c.writers).size();
+  std::set<config::index> writers = processes_of(c.writers);
+  for (config::index i = 0; c.dead_letters && i < plan_.processes.size(); ++i)
+    if (plan_.processes[i].dead_letter == channel) writers.insert(i);
+  j.writers = writers.size();
   j.readers = processes_of(c.readers).size();
   const config::flavour f = config::choose_flavour(plan_, c);
   if (f == config::flavour::broadcast) {
@@ -110,8 +114,32 @@ std::vector<port_binding> wiring::bindings(config::index process) const {
   return all;
 }
 
+void wiring::change_user(config::index process) const noexcept {
+  for (const config::port_plan& port : plan_.processes[process].ports)
+    for (const config::index i : port.channels)
+      channels_[i].whole.base()->change_user(port.schema->direction == port_direction::in ? csp::op::recv
+                                                                                          : csp::op::send);
+}
+
+bool wiring::inputs_over(config::index process) const {
+  bool any = false;
+  for (const port_binding& b : bindings(process)) {
+    const std::vector<config::port_plan>& ports = plan_.processes[process].ports;
+    const auto port =
+        std::find_if(ports.begin(), ports.end(), [&](const auto& p) { return p.schema->name == b.port; });
+    if (port->schema->direction != port_direction::in) continue;
+    for (const any_channel& c : b.channels) {
+      if (!c.closed() || c.size() > 0) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 void wiring::writer_ended(config::index process) {
-  for (const config::index i : channels_at(plan_.processes[process], port_direction::out)) {
+  std::set<config::index> written = channels_at(plan_.processes[process], port_direction::out);
+  if (plan_.processes[process].dead_letter) written.insert(*plan_.processes[process].dead_letter);
+  for (const config::index i : written) {
     joined& j = channels_[i];
     // A process may have closed it itself.
     if (--j.writers == 0 && !j.whole.closed()) j.whole.close();

@@ -31,11 +31,18 @@ class wiring {
   // For an object of the process; the same for each of its replicas and incarnations.
   std::vector<port_binding> bindings(config::index process) const;
 
-  // A process has ended for good: closes the channels of which it was the last writer. Once per process.
+  // An incarnation of the process is out, and another comes.
+  void change_user(config::index process) const noexcept;
+
+  // A process has ended for good: closes the channels of which it was the last writer, or the last that could
+  // give up values to. Once per process.
   void writer_ended(config::index process);
   // The same for readers: whoever sends to a channel that nobody will read is told `closed`. What the channel
   // holds stays and counts as left; of requests, whoever asked is told that it failed.
   void reader_ended(config::index process);
+
+  // It reads from channels, and all of them are closed and empty.
+  bool inputs_over(config::index process) const;
 
   const any_channel& whole(config::index channel) const { return channels_[channel].whole; }
   std::vector<channel_account> accounts() const;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/services/port_records.hpp>
+
+#include <algorithm>
+
+#include <leat/base/log.hpp>
+
+namespace leat::services {
+namespace {
+
+constexpr std::size_t most_text = 800;  // of a line; the log cuts longer ones
+
+void log_value(const std::string& who, const std::string& text) {
+  if (text.size() <= most_text) return log_error("services", "{}: {}", who, text);
+  const std::size_t parts = (text.size() + most_text - 1) / most_text;
+  for (std::size_t i = 0; i < parts; ++i)
+    log_error("services", "{} ({} of {}): {}", who, i + 1, parts,
+              std::string_view(text).substr(i * most_text, most_text));
+}
+
+}  // namespace
+
+port_records::port_records(const config::plan& plan, const wiring& wires, config::index process)
+    : plan_(plan), wires_(wires), process_(process) {
+  const config::process_plan& p = plan.processes[process];
+  if (!p.watchdog && std::none_of(p.ports.begin(), p.ports.end(), [](const config::port_plan& at) {
+        return at.delivery == config::delivery::at_least_once;
+      }))
+    return;
+  const std::vector<port_binding> all = wires.bindings(process);
+  for (config::index i = 0; i < p.ports.size(); ++i) {
+    const config::port_plan& at = p.ports[i];
+    const auto bound = std::find_if(all.begin(), all.end(),
+                                    [&](const port_binding& b) { return b.port == at.schema->name; });
+    if (bound == all.end()) continue;
+    const bool is_in = at.schema->direction == port_direction::in;
+    const bool holds = is_in && at.delivery == config::delivery::at_least_once;
+    const any_channel& first = bound->channels.front();
+    if (!holds && !p.watchdog) continue;
+    if (!holds && bound->channels.size() == 1 && first.flavour() == flavour::single) {
+      (is_in ? rings_read_ : rings_written_).push_back(first);
+      continue;
+    }
+    auto record = std::make_shared<csp::gate_record>();
+    if (holds) {
+      if (!first.type().make_hold)
+        throw wiring_error(plan.where(p.at) + ": process '" + p.name + "', port '" + at.schema->name +
+                           "': " + describe_content(first.type()) +
+                           " cannot be copied, so it cannot be delivered at least once");
+      record->hold = first.type().make_hold();
+    }
+    ports_.push_back({i, &first.type(), std::move(record)});
+  }
+}
+
+std::vector<port_binding> port_records::bindings() const {
+  std::vector<port_binding> all = wires_.bindings(process_);
+  for (const port& p : ports_)
+    for (port_binding& b : all)
+      if (b.port == plan_.processes[process_].ports[p.index].schema->name) b.record = p.record;
+  return all;
+}
+
+std::uint64_t port_records::progress() const noexcept {
+  std::uint64_t sum = 0;
+  for (const port& p : ports_) sum += p.record->passed.load(std::memory_order_relaxed);
+  for (const any_channel& c : rings_read_) sum += c.stats().received;
+  for (const any_channel& c : rings_written_) sum += c.stats().sent;
+  return sum;
+}
+
+port_records::outcome port_records::settle(left_as how, bool another_comes, const std::string& name) {
+  using state = csp::hold_base::state;
+  outcome o;
+  for (port& p : ports_) {
+    csp::hold_base* const h = p.record->hold.get();
+    if (!h || h->at() == state::empty) continue;
+    if (h->at() == state::in_hand && how == left_as::done) {
+      h->acknowledge();
+      continue;
+    }
+    // One that was to be handed out again, and has not been, has not failed again.
+    const bool was_in_hand = h->at() == state::in_hand;
+    if (was_in_hand && how == left_as::failed) ++h->failures;
+    if (!another_comes || h->failures >= plan_.processes[process_].attempts) {
+      give_up(p, name);
+      ++o.given_up;
+    } else if (was_in_hand) {
+      h->become(state::again);
+      ++o.redelivered;
+    }
+  }
+  return o;
+}
+
+// To the channel for such values if it takes it at once; else it is logged in full.
+void port_records::give_up(port& p, const std::string& name) const {
+  csp::hold_base& h = *p.record->hold;
+  const config::process_plan& plan = plan_.processes[process_];
+  const std::string who = "process '" + name + "' (" + plan.type->name + ", " + plan_.where(plan.at) +
+                          "), port '" + plan.ports[p.index].schema->name + "': a value is given up after " +
+                          std::to_string(h.failures) + " failures";
+  send_status s = send_status::closed;
+  if (plan.dead_letter) s = p.type->send_held(h, *wires_.whole(*plan.dead_letter).base(), csp::at_once);
+  if (s == send_status::sent) {
+    log_warning("services", "{}; it goes to '{}'", who, plan_.channels[*plan.dead_letter].name);
+    return;
+  }
+  std::string text = "(it has no text)";
+  if (p.type->held_json) {
+    text.clear();
+    p.type->held_json(h, text);
+  }
+  log_value(plan.dead_letter ? who + "; '" + plan_.channels[*plan.dead_letter].name + "' did not take it (" +
+                                   to_string(s) + ")"
+                             : who,
+            text);
+  h.acknowledge();
+}
+
+}  // namespace leat::services

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// delivery = "at-least-once": what was in hand at a failure comes again, and is given up in the end.
+#include <map>
+#include <numeric>
+
+#include "misbehaving.hpp"
+
+using namespace leat;
+using namespace leat::services;
+using namespace leat::services::test;
+
+namespace {
+
+// Notes each value, and fails on those that the test says.
+std::function<bool(int n)> poison;
+std::atomic<int> poisoned{0};
+
+void take(const std::string& who, int n) {
+  if (poison(n)) {
+    ++poisoned;
+    throw std::runtime_error("poison " + std::to_string(n));
+  }
+  notes.note(who, n);
+}
+
+class fussy : public process {
+  in<number> values{this, "values"};
+  void run() override {
+    for (const number& v : values) take(name(), v.n);
+  }
+};
+
+class fussy_select : public process {
+  in<number> left{this, "left"};
+  in<number> right{this, "right"};
+  void run() override {
+    while (select(on_recv(left, [&](const number& v) { take(name(), v.n); }),
+                  on_recv(right, [&](const number& v) { take(name(), v.n); })) >= 0) {
+    }
+  }
+};
+
+class fussy_actor : public process {
+  inbox<number> box{this, "box"};
+  void run() override {
+    box.handle([&](const number& v) { take(name(), v.n); });
+  }
+};
+
+class failing_once : public process {
+  state<bool> has{this, "has"};
+  void run() override {
+    if (has.load()) return;
+    has.save(true);
+    CHECK(eventually([] { return act_runs > 0; }));
+    (void)sleep_for(5ms);
+    throw std::runtime_error("once");
+  }
+};
+
+struct question {
+  int n = 0;
+};
+LEAT_MESSAGE(question, n);
+
+class answers : public process {
+  inbox<ask<question, number>> box{this, "box"};
+  void run() override {
+    box.handle([](const question& q, reply<number> answer) { answer(number{q.n}); });
+  }
+};
+class asks : public process {
+  client<question, number> to{this, "to"};
+  void run() override {}
+};
+
+std::vector<int> from_one_but(int n, const std::vector<int>& without = {}) {
+  std::vector<int> v(static_cast<std::size_t>(n));
+  std::iota(v.begin(), v.end(), 1);
+  for (const int w : without) v.erase(std::find(v.begin(), v.end(), w));
+  return v;
+}
+
+ledger run_poisoned(const config::plan& p, std::function<bool(int)> which) {
+  poison = std::move(which);
+  poisoned = 0;
+  return run_plan(p);
+}
+
+const char* const at_least_once =
+    "delivery = \"at-least-once\"\nrestart = { burst = 1000000, backoff = [\"0\", \"0\"] }\n";
+
+std::string source_and(const std::string& reader, int count = 100) {
+  return "[service]\nname = \"s\"\n[process.source]\nuse = \"counter\"\nconfig = { count = " +
+         std::to_string(count) + " }\nout = { values = \"c\" }\n[channel.c]\n" + reader;
+}
+
+}  // namespace
+
+LEAT_PROCESS(fussy, "takes what is no poison");
+LEAT_PROCESS(fussy_select, "the same, with select");
+LEAT_PROCESS(fussy_actor, "the same, as an actor");
+LEAT_PROCESS(failing_once, "fails the first time");
+LEAT_PROCESS(answers, "answers");
+LEAT_PROCESS(asks, "asks");
+
+TEST_CASE("the value in hand at a failure is handed to the next incarnation first") {
+  log_catcher log;
+  const config::plan p = plan_of(
+      source_and(std::string("[process.sink]\nuse = \"fussy\"\nin = { values = \"c\" }\n") + at_least_once));
+  std::map<int, int> failures;
+  // Each tenth fails twice, then passes.
+  const ledger l = run_poisoned(p, [&](int n) { return n % 10 == 0 && ++failures[n] <= 2; });
+  CHECK(exit_code(l) == 0);
+  CHECK(notes.of("s/sink") == from_one_but(100));
+  CHECK(process_of(l, p, "sink").failures == 20);
+  CHECK(process_of(l, p, "sink").redelivered == 20);
+  CHECK(process_of(l, p, "sink").dead_letters == 0);
+  CHECK(account_of(l, p, "c").stats.received == 100);
+  CHECK(to_text(l, p).find("restarts 20, redelivered 20\n") != std::string::npos);
+}
+
+TEST_CASE("without it, the value in hand at a failure is lost, and only that") {
+  log_catcher log;
+  const config::plan p = plan_of(source_and(
+      "[process.sink]\nuse = \"fussy\"\nin = { values = \"c\" }\nrestart = { backoff = [\"0\", \"0\"] }\n"));
+  const ledger l = run_poisoned(p, [](int n) { return n == 50; });
+  CHECK(notes.of("s/sink") == from_one_but(100, {50}));
+  CHECK(process_of(l, p, "sink").redelivered == 0);
+  CHECK(account_of(l, p, "c").stats.received == 100);
+}
+
+TEST_CASE("a poison value among a hundred thousand: it alone is dead-lettered, all others come in order") {
+  log_catcher log;
+  const int count = fiber::under_tsan ? 10000 : 100000;
+  const config::plan p = plan_of(
+      source_and(std::string("[process.sink]\nuse = \"fussy\"\nin = { values = \"c\" }\nattempts = 3\n") +
+                     "dead_letter = \"dead\"\n" + at_least_once +
+                     "[channel.dead]\n[process.morgue]\nuse = \"noting\"\nin = { values = \"dead\" }\n",
+                 count));
+  const int bad = count / 2 + 17;
+  const ledger l = run_poisoned(p, [bad](int n) { return n == bad; });
+  CHECK(poisoned == 3);
+  CHECK(notes.of("s/morgue") == std::vector<int>{bad});
+  CHECK(notes.of("s/sink") == from_one_but(count, {bad}));
+  CHECK(process_of(l, p, "sink").redelivered == 2);
+  CHECK(process_of(l, p, "sink").dead_letters == 1);
+  CHECK(account_of(l, p, "dead").stats.sent == 1);
+  CHECK(exit_code(l) == 0);
+  CHECK(log.said("port 'values': a value is given up after 3 failures; it goes to 'dead'"));
+}
+
+TEST_CASE("without a channel for them, values that are given up are logged in full") {
+  log_catcher log;
+  const config::plan p = plan_of(
+      source_and(std::string("[process.sink]\nuse = \"fussy\"\nin = { values = \"c\" }\nattempts = 1\n") +
+                 at_least_once));
+  const ledger l = run_poisoned(p, [](int n) { return n == 7 || n == 9; });
+  CHECK(process_of(l, p, "sink").dead_letters == 2);
+  CHECK(process_of(l, p, "sink").redelivered == 0);
+  CHECK(log.said(
+      "process 'sink' (fussy, t.toml:9), port 'values': a value is given up after 1 failures: {\"n\":7}"));
+  CHECK(log.said("{\"n\":9}"));
+}
+
+TEST_CASE("what no other incarnation will take is given up, not lost in silence") {
+  log_catcher log;
+  const config::plan p = plan_of(
+      source_and("[process.sink]\nuse = \"fussy\"\nin = { values = \"c\" }\ndelivery = \"at-least-once\"\n"
+                 "restart = { burst = 1, backoff = [\"0\", \"0\"] }\n"));
+  const ledger l = run_poisoned(p, [](int n) { return n == 3; });
+  CHECK(exit_code(l) == 1);
+  CHECK(process_of(l, p, "sink").redelivered == 1);
+  CHECK(process_of(l, p, "sink").dead_letters == 1);
+  CHECK(log.said("{\"n\":3}"));
+}
+
+TEST_CASE("it holds with select, inboxes, several channels at a port, replicas and copies") {
+  log_catcher log;
+  std::mutex lock;
+  std::map<int, int> failures;
+  const auto twice_each_tenth = [&](int n) {
+    std::lock_guard hold(lock);
+    return n % 10 == 0 && ++failures[n] <= 2;
+  };
+  SUBCASE("select") {
+    const config::plan p = plan_of(std::string(R"(
+[service]
+name = "s"
+[process.low]
+use = "counter"
+config = { count = 100 }
+[process.high]
+use = "counter"
+config = { count = 100, first = 101 }
+[process.sink]
+use = "fussy_select"
+in = { left = "low.values", right = "high.values" }
+)") + at_least_once);
+    const ledger l = run_poisoned(p, twice_each_tenth);
+    CHECK(sorted(notes.of("s/sink")) == from_one_but(200));
+    CHECK(process_of(l, p, "sink").redelivered == 40);
+  }
+  SUBCASE("an inbox") {
+    const config::plan p = plan_of(source_and(
+        std::string("[process.sink]\nuse = \"fussy_actor\"\nin = { box.number = \"c\" }\n") + at_least_once));
+    const ledger l = run_poisoned(p, twice_each_tenth);
+    CHECK(notes.of("s/sink") == from_one_but(100));
+    CHECK(process_of(l, p, "sink").redelivered == 20);
+  }
+  SUBCASE("several channels") {
+    const config::plan p = plan_of(std::string(R"(
+[service]
+name = "s"
+[process.low]
+use = "counter"
+config = { count = 100 }
+[process.high]
+use = "counter"
+config = { count = 100, first = 101 }
+[process.sink]
+use = "fussy"
+in = { values = ["low.values", "high.values"] }
+)") + at_least_once);
+    const ledger l = run_poisoned(p, twice_each_tenth);
+    CHECK(sorted(notes.of("s/sink")) == from_one_but(200));
+    CHECK(process_of(l, p, "sink").redelivered == 40);
+  }
+  SUBCASE("replicas") {
+    const config::plan p = plan_of(
+        source_and(std::string("[process.sink]\nuse = \"fussy\"\nreplicas = 3\nin = { values = \"c\" }\n") +
+                   at_least_once));
+    const ledger l = run_poisoned(p, twice_each_tenth);
+    CHECK(sorted(notes.of("s/sink")) == from_one_but(100));
+    CHECK(process_of(l, p, "sink").redelivered == 20);
+    CHECK(exit_code(l) == 0);
+  }
+  SUBCASE("copies") {
+    const config::plan p = plan_of(
+        "[service]\nname = \"s\"\n[process.source]\nuse = \"counter\"\nconfig = { count = 100 }\n"
+        "out = { values = \"c\" }\n[channel.c]\nfanout = \"copy\"\n[process.other]\nuse = \"noting\"\n"
+        "in = { values = \"c\" }\n[process.sink]\nuse = \"fussy\"\nin = { values = \"c\" }\n" +
+        std::string(at_least_once));
+    const ledger l = run_poisoned(p, twice_each_tenth);
+    CHECK(notes.of("s/sink") == from_one_but(100));
+    CHECK(notes.of("s/other") == from_one_but(100));
+    CHECK(process_of(l, p, "sink").redelivered == 20);
+  }
+}
+
+TEST_CASE(
+    "a value that was in hand when a process was stopped with others comes again, and is not held against "
+    "it") {
+  log_catcher log;
+  const config::plan p = plan_of(source_and(R"(
+[process.sink]
+use = "acts"
+in = { values = "c" }
+delivery = "at-least-once"
+attempts = 1
+[process.bad]
+use = "failing_once"
+restart = { strategy = "one-for-all", backoff = ["0", "0"] }
+)",
+                                            3));
+  std::vector<int> got;
+  act_runs = 0;
+  act = [&](int run, const in<number>& values) {
+    for (const number& v : values) {
+      got.push_back(v.n);
+      if (run == 1 && v.n == 2)
+        while (sleep_for(1h) != sleep_result::stopped) {
+        }
+    }
+  };
+  const ledger l = run_plan(p);
+  CHECK(got == std::vector<int>{1, 2, 2, 3});
+  CHECK(process_of(l, p, "sink").redelivered == 1);
+  CHECK(process_of(l, p, "sink").dead_letters == 0);
+}
+
+TEST_CASE("values that cannot be copied cannot be delivered at least once, which is said at the start") {
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+[process.one]
+use = "asks"
+out = { to = "c" }
+[process.other]
+use = "answers"
+in = { box.question = "c" }
+delivery = "at-least-once"
+[channel.c]
+)");
+  leat::run([&] {
+    CHECK_THROWS_WITH_AS(
+        host h(p),
+        "t.toml:8: process 'other', port 'box.question': 'question' answered by 'number' cannot be "
+        "copied, so it cannot be delivered at least once",
+        wiring_error);
+  });
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Each way to misbehave, under each policy and strategy: what restarts, what does not, what is said.
+#include <unistd.h>
+#include <cstdlib>
+#include <new>
+
+#include "misbehaving.hpp"
+
+using namespace leat;
+using namespace leat::services;
+using namespace leat::services::test;
+
+namespace {
+
+// With sysmon's half of it, Gs that never enter the runtime are taken away; without, they cannot be.
+#if __has_include(<leat/sched/overrun_watch.hpp>)
+constexpr bool hung_ones_are_quarantined = !fiber::under_tsan;
+#else
+constexpr bool hung_ones_are_quarantined = false;
+#endif
+
+enum class ends { by_throwing, by_returning, by_overrun, by_watchdog };
+
+struct way {
+  const char* name;
+  ends how;
+  void (*misbehave)(const in<number>& values);
+  const char* said;
+};
+
+[[gnu::noinline]] void spin() {
+  volatile unsigned turns = 0;
+  for (;;) turns = turns + 1;
+}
+
+leat::mutex held_for_good;
+volatile std::size_t block_size = 100;
+
+const way ways[] = {
+    {"throws", ends::by_throwing, [](const in<number>&) { throw std::runtime_error("thrown"); },
+     "failed: thrown; "},
+    {"returns early", ends::by_returning, [](const in<number>&) {}, ""},
+    {"computes for ever", ends::by_overrun, [](const in<number>&) { spin(); },
+     " without entering the runtime: it is asked to stop"},
+    {"allocates for ever", ends::by_overrun,
+     [](const in<number>&) {
+       for (;;) std::free(std::malloc(block_size));
+     },
+     " without entering the runtime: it is asked to stop"},
+    {"blocks in a read", ends::by_overrun,
+     [](const in<number>&) {
+       int ends[2];
+       char c = 0;
+       if (::pipe(ends) == 0)
+         while (::read(ends[0], &c, 1) < 0) {
+         }
+     },
+     " without entering the runtime: it is asked to stop"},
+    {"computes with a lock held", ends::by_overrun,
+     [](const in<number>&) {
+       if (held_for_good.try_lock()) spin();
+       spin();
+     },
+     " without entering the runtime: it is asked to stop"},
+    {"waits for what never comes", ends::by_watchdog, [](const in<number>& values) { (void)values.recv(); },
+     "failed: it has neither received nor sent for 300ms; "},
+};
+
+// From sink to source: last, p, first. p is the one.
+config::plan chain(const way& w, const std::string& when, const std::string& strategy) {
+  std::string limits = "grace = \"20ms\"\n";
+  if (w.how == ends::by_overrun) limits += "hang = \"40ms\"\n";
+  if (w.how == ends::by_watchdog) limits += "watchdog = \"300ms\"\n";
+  return plan_of(
+      "[service]\nname = \"s\"\ndrain = \"10ms\"\n[runtime]\nprocs = 2\n[process.p]\nuse = \"acts\"\n" +
+      limits + "restart = { when = \"" + when + "\", strategy = \"" + strategy +
+      "\", backoff = [\"1ms\", \"1ms\"] }\n" + R"(
+in = { values = "first.to" }
+out = { to = "done" }
+[channel.done]
+[process.last]
+use = "bystander"
+in = { values = "done" }
+[process.first]
+use = "bystander"
+)");
+}
+
+}  // namespace
+
+TEST_CASE("each way to misbehave, under each policy and strategy") {
+  for (const way& w : ways) {
+    if (w.how == ends::by_overrun && !hung_ones_are_quarantined) continue;
+    for (const std::string when : {"always", "failure", "never"}) {
+      for (const std::string strategy : {"one-for-one", "one-for-all", "rest-for-one"}) {
+        log_catcher log;
+        const bool fails = w.how != ends::by_returning;
+        const bool restarts = when == "always" || (when == "failure" && fails);
+        act_runs = 0;
+        events.clear();
+        act = [&](int run, const in<number>& values) {
+          // The others are there first, so that what happens to them can be told.
+          if (run == 1) CHECK(eventually([] { return events.text() == "+last +first"; }));
+          if (run == 1) return w.misbehave(values);
+          while (sleep_for(1h) != sleep_result::stopped) {
+          }
+        };
+        const config::plan p = chain(w, when, strategy);
+        std::string meanwhile;
+        const ledger l = run_plan(p, [&](const channel<int>& stop) {
+          if (restarts) {
+            CHECK(eventually([&] { return act_runs == 2; }));
+            const std::size_t others = strategy == "one-for-one" ? 0 : strategy == "one-for-all" ? 2 : 1;
+            CHECK(eventually([&] { return count_of(events.text(), "+") == 2 + others; }));
+          } else {
+            CHECK(eventually([&] { return act_runs == 1 && (!fails || log.said("it stays ended")); }));
+            (void)sleep_for(3ms);
+          }
+          meanwhile = events.text();
+          stop.send(15);
+        });
+        const process_account& a = process_of(l, p, "p");
+        INFO(w.name, ", ", when, ", ", strategy, "\n", log.text());
+        CHECK(a.runs == (restarts ? 2 : 1));
+        CHECK(a.failures == (fails ? 1 : 0));
+        CHECK(a.overruns == (w.how == ends::by_overrun ? 1 : 0));
+        CHECK(a.quarantined == (w.how == ends::by_overrun ? 1 : 0));
+        CHECK(a.left_behind == 0);
+        CHECK(exit_code(l) == (restarts || !fails ? 0 : 1));
+        CHECK(log.said(w.said));
+        if (w.how == ends::by_overrun) CHECK(log.said("what it holds stays held"));
+        if (!restarts || strategy == "one-for-one") {
+          CHECK(meanwhile == "+last +first");
+        } else if (strategy == "one-for-all") {
+          CHECK(meanwhile.substr(0, 25) == "+last +first -first -last");
+        } else {
+          CHECK(meanwhile == "+last +first -first +first");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("where a process hangs is told by name") {
+  if (!hung_ones_are_quarantined) return;
+  log_catcher log;
+  const config::plan p = plan_of(
+      "[service]\nname = \"s\"\n[process.p]\nuse = \"acts\"\nhang = \"30ms\"\ngrace = \"10ms\"\nrestart = { "
+      "backoff = "
+      "[\"0\", \"0\"] }\n");
+  act_runs = 0;
+  act = [](int run, const in<number>&) {
+    if (run == 1) spin();
+  };
+  const ledger l = run_plan(p);
+  CHECK(exit_code(l) == 0);
+  CHECK(log.said("process 'p' (acts, t.toml:4) has run for "));
+  CHECK(log.said("it stands in "));
+  CHECK(log.said("leat::services::test::acts::run()"));
+  CHECK(log.said("quarantined; what it holds stays held"));
+  CHECK(to_text(l, p).find("restarts 1, overruns 1, quarantined 1\n") != std::string::npos);
+}
+
+TEST_CASE("a value in hand when its process hung comes again") {
+  if (!hung_ones_are_quarantined) return;
+  log_catcher log;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+[process.source]
+use = "counter"
+config = { count = 20 }
+[process.p]
+use = "acts"
+hang = "30ms"
+grace = "10ms"
+in = { values = "source.values" }
+delivery = "at-least-once"
+restart = { backoff = ["0", "0"] }
+)");
+  std::vector<int> got;
+  act_runs = 0;
+  act = [&](int run, const in<number>& values) {
+    for (const number& v : values) {
+      got.push_back(v.n);
+      if (run <= 2 && v.n == 7) spin();
+    }
+  };
+  const ledger l = run_plan(p);
+  CHECK(exit_code(l) == 0);
+  CHECK(process_of(l, p, "p").quarantined == 2);
+  CHECK(process_of(l, p, "p").redelivered == 2);
+  CHECK(got.size() == 22);
+  CHECK(std::count(got.begin(), got.end(), 7) == 3);
+}
