@@ -57,20 +57,26 @@ class bench_sink : public process {
   void run() override { consume(values); }
 };
 
-constexpr const char* pipeline = R"(leat = 1
+// `more` is about the middle.
+config::plan pipeline(const std::string& more = {}) {
+  const std::string text = R"(leat = 1
 [process.source]
 use = "bench_source"
 out = { values = "raw" }
-[process.middle]
-use = "bench_middle"
-in  = { raw = "raw" }
-out = { clean = "clean" }
 [process.sink]
 use = "bench_sink"
 in  = { values = "clean" }
 [channel.raw]
 [channel.clean]
+[process.middle]
+use = "bench_middle"
+in  = { raw = "raw" }
+out = { clean = "clean" }
 )";
+  config::checked checked = config::check_text("bench.toml", text + more, program_catalog());
+  if (!checked.plan) throw std::logic_error(render(checked.found, checked.sources));
+  return std::move(*checked.plan);
+}
 
 void run_by_hand() {
   const channel_options one{.writers = 1, .readers = 1};
@@ -106,22 +112,31 @@ using namespace leat;
 using namespace leat::bench;
 
 LEAT_BENCH(toml_pipeline, "ns", "a message through three processes of a service, and the same wired by hand",
-           at_most_times(1.05, "by_hand")) {
-  const config::checked checked = config::check_text("bench.toml", pipeline, program_catalog());
-  if (!checked.plan) throw std::logic_error(render(checked.found, checked.sources));
+           at_most_times(1.05, "by_hand"), at_most_times(1.05, "by_hand").on("watchdog")) {
+  const config::plan plain = pipeline();
+  const config::plan watched = pipeline("watchdog = \"5s\"\n");
+  const config::plan kept = pipeline("delivery = \"at-least-once\"\n");
   values_to_send = 100'000;
   runtime_options o;
   o.procs = static_cast<unsigned>(bench.procs());
   // In turns, many times: with two Ps a round depends on who comes to share a core with whom.
   std::vector<double> by_hand;
   std::vector<double> toml;
+  std::vector<double> with_watchdog;
+  std::vector<double> at_least_once;
   for (std::int64_t i = 0; i < bench.scaled(150); ++i) {
     run(o, run_by_hand);
     by_hand.push_back(whole_ns);
-    run(o, [&] { run_toml(*checked.plan); });
+    run(o, [&] { run_toml(plain); });
     toml.push_back(whole_ns);
+    run(o, [&] { run_toml(watched); });
+    with_watchdog.push_back(whole_ns);
+    run(o, [&] { run_toml(kept); });
+    at_least_once.push_back(whole_ns);
   }
   const auto n = static_cast<double>(values_to_send);
   bench.report("by_hand", percentile(by_hand, 0.5) / n);
+  bench.report("watchdog", percentile(with_watchdog, 0.5) / n);
+  bench.report("at_least_once", percentile(at_least_once, 0.5) / n);
   return percentile(toml, 0.5) / n;
 }
