@@ -6,6 +6,7 @@
 #include <new>
 
 #include "misbehaving.hpp"
+#include "support/child.hpp"
 
 using namespace leat;
 using namespace leat::services;
@@ -87,59 +88,92 @@ use = "bystander"
 )");
 }
 
-}  // namespace
-
-TEST_CASE("each way to misbehave, under each policy and strategy") {
-  for (const way& w : ways) {
-    if (w.how == ends::by_overrun && !hung_ones_are_quarantined) continue;
-    for (const std::string when : {"always", "failure", "never"}) {
-      for (const std::string strategy : {"one-for-one", "one-for-all", "rest-for-one"}) {
-        log_catcher log;
-        const bool fails = w.how != ends::by_returning;
-        const bool restarts = when == "always" || (when == "failure" && fails);
-        act_runs = 0;
-        events.clear();
-        act = [&](int run, const in<number>& values) {
-          // The others are there first, so that what happens to them can be told.
-          if (run == 1) CHECK(eventually([] { return events.text() == "+last +first"; }));
-          if (run == 1) return w.misbehave(values);
-          while (sleep_for(1h) != sleep_result::stopped) {
-          }
-        };
-        const config::plan p = chain(w, when, strategy);
-        std::string meanwhile;
-        const ledger l = run_plan(p, [&](const channel<int>& stop) {
-          if (restarts) {
-            CHECK(eventually([&] { return act_runs == 2; }));
-            const std::size_t others = strategy == "one-for-one" ? 0 : strategy == "one-for-all" ? 2 : 1;
-            CHECK(eventually([&] { return count_of(events.text(), "+") == 2 + others; }));
-          } else {
-            CHECK(eventually([&] { return act_runs == 1 && (!fails || log.said("it stays ended")); }));
-            (void)sleep_for(3ms);
-          }
-          meanwhile = events.text();
-          stop.send(15);
-        });
-        const process_account& a = process_of(l, p, "p");
-        INFO(w.name, ", ", when, ", ", strategy, "\n", log.text());
-        CHECK(a.runs == (restarts ? 2 : 1));
-        CHECK(a.failures == (fails ? 1 : 0));
-        CHECK(a.overruns == (w.how == ends::by_overrun ? 1 : 0));
-        CHECK(a.quarantined == (w.how == ends::by_overrun ? 1 : 0));
-        CHECK(a.left_behind == 0);
-        CHECK(exit_code(l) == (restarts || !fails ? 0 : 1));
-        CHECK(log.said(w.said));
-        if (w.how == ends::by_overrun) CHECK(log.said("what it holds stays held"));
-        if (!restarts || strategy == "one-for-one") {
-          CHECK(meanwhile == "+last +first");
-        } else if (strategy == "one-for-all") {
-          CHECK(meanwhile.substr(0, 25) == "+last +first -first -last");
-        } else {
-          CHECK(meanwhile == "+last +first -first +first");
+void under_each_policy_and_strategy(const way& w) {
+  if (w.how == ends::by_overrun && !hung_ones_are_quarantined) return;
+  for (const std::string when : {"always", "failure", "never"}) {
+    for (const std::string strategy : {"one-for-one", "one-for-all", "rest-for-one"}) {
+      log_catcher log;
+      const bool fails = w.how != ends::by_returning;
+      const bool restarts = when == "always" || (when == "failure" && fails);
+      act_runs = 0;
+      events.clear();
+      act = [&](int run, const in<number>& values) {
+        // The others are there first, so that what happens to them can be told.
+        if (run == 1) CHECK(eventually([] { return events.text() == "+last +first"; }));
+        if (run == 1) return w.misbehave(values);
+        while (sleep_for(1h) != sleep_result::stopped) {
         }
+      };
+      const config::plan p = chain(w, when, strategy);
+      std::string meanwhile;
+      const ledger l = run_plan(p, [&](const channel<int>& stop) {
+        if (restarts) {
+          CHECK(eventually([&] { return act_runs == 2; }));
+          const std::size_t others = strategy == "one-for-one" ? 0 : strategy == "one-for-all" ? 2 : 1;
+          CHECK(eventually([&] { return count_of(events.text(), "+") == 2 + others; }));
+        } else {
+          CHECK(eventually([&] { return act_runs == 1 && (!fails || log.said("it stays ended")); }));
+          (void)sleep_for(3ms);
+        }
+        meanwhile = events.text();
+        stop.send(15);
+      });
+      const process_account& a = process_of(l, p, "p");
+      INFO(w.name, ", ", when, ", ", strategy, "\n", log.text());
+      CHECK(a.runs == (restarts ? 2 : 1));
+      CHECK(a.failures == (fails ? 1 : 0));
+      CHECK(a.overruns == (w.how == ends::by_overrun ? 1 : 0));
+      CHECK(a.quarantined == (w.how == ends::by_overrun ? 1 : 0));
+      CHECK(a.left_behind == 0);
+      CHECK(exit_code(l) == (restarts || !fails ? 0 : 1));
+      CHECK(log.said(w.said));
+      if (w.how == ends::by_overrun) CHECK(log.said("what it holds stays held"));
+      if (!restarts || strategy == "one-for-one") {
+        CHECK(meanwhile == "+last +first");
+      } else if (strategy == "one-for-all") {
+        CHECK(meanwhile.substr(0, 25) == "+last +first -first -last");
+      } else {
+        CHECK(meanwhile == "+last +first -first +first");
       }
     }
   }
+}
+
+}  // namespace
+
+// Apart, since each has its time limit.
+TEST_CASE("a process that throws, under each policy and strategy") {
+  under_each_policy_and_strategy(ways[0]);
+}
+TEST_CASE("one that returns early") { under_each_policy_and_strategy(ways[1]); }
+TEST_CASE("one that computes for ever") { under_each_policy_and_strategy(ways[2]); }
+TEST_CASE("one that allocates for ever") { under_each_policy_and_strategy(ways[3]); }
+TEST_CASE("one that blocks in a read") { under_each_policy_and_strategy(ways[4]); }
+TEST_CASE("one that computes for ever with a lock held") { under_each_policy_and_strategy(ways[5]); }
+TEST_CASE("one that waits for what never comes") { under_each_policy_and_strategy(ways[6]); }
+
+namespace {
+
+[[gnu::noinline]] int recurse(int depth) {
+  volatile char room[1024];
+  room[0] = static_cast<char>(depth);
+  return depth < 1'000'000'000 ? recurse(depth + 1) + room[0] : 0;
+}
+
+}  // namespace
+
+LEAT_CHILD(a_service_overflows_a_stack) {
+  act = [](int, const in<number>&) { (void)recurse(0); };
+  const config::plan p = plan_of("[service]\nname = \"s\"\n[process.deep]\nuse = \"acts\"\n");
+  leat::run(runtime_options_of(p), [&] { (void)host(p).run({}); });
+}
+
+TEST_CASE("one that overflows its stack ends the program, with a report that names it") {
+  if (fiber::under_tsan) return;
+  const auto child = leat::test::run_self("a_service_overflows_a_stack");
+  INFO(child.output);
+  CHECK(child.exit_code == -1);
+  CHECK(child.output.find("'deep' overflowed its stack") != std::string::npos);
 }
 
 TEST_CASE("where a process hangs is told by name") {
@@ -158,7 +192,7 @@ TEST_CASE("where a process hangs is told by name") {
   CHECK(log.said("process 'p' (acts, t.toml:4) has run for "));
   CHECK(log.said("it stands in "));
   CHECK(log.said("leat::services::test::acts::run()"));
-  CHECK(log.said("quarantined; what it holds stays held"));
+  CHECK(log.said("; what it holds stays held"));
   CHECK(to_text(l, p).find("restarts 1, overruns 1, quarantined 1\n") != std::string::npos);
 }
 
