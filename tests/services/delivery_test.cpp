@@ -140,7 +140,7 @@ TEST_CASE("a poison value among a hundred thousand: it alone is dead-lettered, a
                      "[channel.dead]\n[process.morgue]\nuse = \"noting\"\nin = { values = \"dead\" }\n",
                  count));
   const int bad = count / 2 + 17;
-  const ledger l = run_poisoned(p, [bad](int n) { return n == bad; });
+  const ledger l = run_poisoned(p, [&](int n) { return n == bad; });
   CHECK(poisoned == 3);
   CHECK(notes.of("s/morgue") == std::vector<int>{bad});
   CHECK(notes.of("s/sink") == from_one_but(count, {bad}));
