@@ -148,6 +148,11 @@ void broadcast_hub::close() noexcept {
   if (twice) report_closed_twice();  // outside the runtime: the log's sink is user code
 }
 
+std::size_t broadcast_hub::waiting(std::span<waiting_g> to) const noexcept {
+  lock_guard hold(lock_);
+  return note_waiting(senders_, true, to, 0);
+}
+
 attempt broadcast_hub::try_case(entered& in, op_case& c) noexcept {
   if (c.kind == op::recv) return attempt::closed;
   return attempt_of(
@@ -358,6 +363,11 @@ void broadcast_reader::close() noexcept {
     wake_all(in.m, woken);
   }
   if (twice) report_closed_twice();
+}
+
+std::size_t broadcast_reader::waiting(std::span<waiting_g> to) const noexcept {
+  lock_guard hold(hub_.lock_);
+  return note_waiting(receivers_, false, to, 0);
 }
 
 attempt broadcast_reader::try_case(entered& in, op_case& c) noexcept {

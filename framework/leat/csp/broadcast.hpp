@@ -148,6 +148,7 @@ class broadcast_hub final : public channel_base {
   attempt try_case(entered& in, op_case& c) noexcept override;
   attempt enroll(entered& in, op_case& c, party& me) noexcept override;
   void withdraw(op_case& c) noexcept override;
+  std::size_t waiting(std::span<waiting_g> to) const noexcept override;
 
  private:
   friend class broadcast_reader;
@@ -189,6 +190,7 @@ class broadcast_reader final : public channel_base {
   attempt try_case(entered& in, op_case& c) noexcept override;
   attempt enroll(entered& in, op_case& c, party& me) noexcept override;
   void withdraw(op_case& c) noexcept override;
+  std::size_t waiting(std::span<waiting_g> to) const noexcept override;
 
  private:
   friend class broadcast_hub;

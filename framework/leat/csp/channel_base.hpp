@@ -155,6 +155,11 @@ class channel_base {
   virtual attempt try_case(entered& in, op_case& c) noexcept = 0;
   virtual attempt enroll(entered& in, op_case& c, party& me) noexcept = 0;
   virtual void withdraw(op_case& c) noexcept = 0;
+  // The Gs that wait here, as far as `to` has room, and how many there are.
+  virtual std::size_t waiting(std::span<waiting_g> to) const noexcept {
+    (void)to;
+    return 0;
+  }
   // When a case that is pending becomes ready by itself.
   virtual std::int64_t due() noexcept { return forever; }
   // Whoever received, or sent, here alone is out; another takes its place.

@@ -138,6 +138,11 @@ class many_channel : public channel_base {
             nanoseconds(receivers_.blocked_ns)};
   }
 
+  std::size_t waiting(std::span<waiting_g> to) const noexcept override {
+    lock_guard hold(lock_);
+    return note_waiting(senders_, true, to, note_waiting(receivers_, false, to, 0));
+  }
+
   void close() noexcept override {
     if (!close_inside()) report_closed_twice();  // outside the runtime: the log's sink is user code
   }

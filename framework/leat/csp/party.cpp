@@ -79,6 +79,20 @@ std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops
   return state();
 }
 
+std::size_t note_waiting(const wait_queue& queue, bool sends, std::span<waiting_g> to,
+                         std::size_t n) noexcept {
+  for (const waiter& w : queue.list) {
+    const G* const g = w.who->g();
+    if (!g || (w.who->contested() && w.who->is_claimed())) continue;
+    if (n < to.size())
+      to[n] = {g->id,           (g->extras & sched::g_has_stop_source) != 0 ? g->stop_with.get() : nullptr,
+               w.who,           w.since,
+               w.who->places(), sends};
+    ++n;
+  }
+  return n;
+}
+
 waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept {
   for (waiter_list::iterator i = queue.list.begin(); i != queue.list.end();) {
     waiter& w = *i++;

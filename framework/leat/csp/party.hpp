@@ -38,6 +38,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include <leat/base/clock.hpp>
 #include <leat/base/list.hpp>
@@ -89,13 +90,27 @@ struct wait_queue {
   }
 };
 
+// One who waits in a queue, as others see it. Pointers are for comparing only.
+struct waiting_g {
+  std::uint64_t g = 0;         // its id
+  const void* stop = nullptr;  // the state of the stop_source that it was spawned with
+  const void* wait = nullptr;  // with `since`: which wait
+  std::int64_t since = 0;      // coarse time
+  std::uint16_t places = 0;    // party::places
+  bool sends = false;
+};
+// Adds the Gs that wait in the queue behind the first n of `to`, as far as there is room; gives n plus their
+// number. Under the queue's lock.
+std::size_t note_waiting(const wait_queue& queue, bool sends, std::span<waiting_g> to,
+                         std::size_t n) noexcept;
+
 enum class stops : std::uint8_t { end_it, are_ignored };
 enum class place : std::uint8_t { at_the_back, in_front };
 
 class party {
  public:
   // A plain wait of the calling G.
-  explicit party(G& g) noexcept : g_(&g) {}
+  explicit party(G& g) noexcept : g_(&g), places_(1) {}
   // A contested wait of the calling G, or of a plain thread (null).
   struct contested_t {};
   party(G* g, contested_t) noexcept : g_(g), contested_(true), state_(g ? enrolling : open) {}
@@ -130,6 +145,10 @@ class party {
 
   G* g() const noexcept { return g_; }
   bool contested() const noexcept { return contested_; }
+  // For those who look for deadlocks: in how many queues it stands, once it does in all and nothing but what
+  // they hold can end its wait, stops apart; 0: unknown, or a moment ends it.
+  std::uint16_t places() const noexcept { return places_.load(std::memory_order_relaxed); }
+  void note_places(std::uint16_t n) noexcept { places_.store(n, std::memory_order_relaxed); }
   // Only after a claim that said wake_it; the party may be gone when it returns.
   void wake(M* m) noexcept {
     if (g_) [[likely]] {
@@ -146,6 +165,7 @@ class party {
 
   G* const g_;
   const bool contested_ = false;
+  std::atomic<std::uint16_t> places_{0};
   std::atomic<std::int32_t> state_{enrolling};
   sched::thread_event event_;  // plain threads
 };

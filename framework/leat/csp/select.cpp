@@ -115,6 +115,7 @@ class selection {
     party me(in.m ? &in.g() : nullptr, party::contested_t{});
     std::int64_t until = until_;
     std::size_t enrolled = 0;
+    std::uint16_t places = 0;
     int chosen = look_again;
     bool waits = true, claimed_itself = false;
     for (; enrolled < cases_.size() && waits; ++enrolled) {
@@ -127,7 +128,10 @@ class selection {
       place.index = static_cast<std::int32_t>(i);
       const attempt now = c.channel->enroll(in, c.op_at, me);
       switch (now) {
-        case attempt::pending: until = std::min(until, c.channel->due()); break;
+        case attempt::pending:
+          until = std::min(until, c.channel->due());
+          ++places;
+          break;
         case attempt::done:
         case attempt::dropped: chosen = settle(i, now); [[fallthrough]];
         case attempt::again:
@@ -138,6 +142,7 @@ class selection {
         case attempt::lost: waits = false; break;
       }
     }
+    if (waits && until == forever) me.note_places(places);
     const std::int32_t outcome = waits            ? me.wait(in, wait_reason::select, until)
                                  : claimed_itself ? outcome_given_up
                                                   : me.give_up();

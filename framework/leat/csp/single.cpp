@@ -236,6 +236,11 @@ void single_base::withdraw(op_case& c) noexcept {
 
 // Whoever uses a side is noted by the id of its G. Plain threads are not followed: whether one is still there
 // cannot be told from a thread that has just ended.
+std::size_t single_base::waiting(std::span<waiting_g> to) const noexcept {
+  lock_guard hold(lock_);
+  return note_waiting(writers_, true, to, note_waiting(readers_, false, to, 0));
+}
+
 void single_base::check_user(const entered& in, count& user, const char* does) const noexcept {
   const std::uint64_t me = in.m ? in.g().id : 0;
   const std::uint64_t before = user.load(std::memory_order_relaxed);

@@ -59,6 +59,7 @@ class single_base : public channel_base {
   void change_user(op kind) noexcept override {
     (kind == op::recv ? reading_ : writing_).user.store(0, std::memory_order_relaxed);
   }
+  std::size_t waiting(std::span<waiting_g> to) const noexcept override;
 
  protected:
   using count = std::atomic<std::uint64_t>;

@@ -55,6 +55,8 @@ class incarnation final : public overrun_guard {
 
   void request_stop() noexcept { stop_.request_stop(); }
   void insist() noexcept { stop_.insist(); }
+  // Tells its G from others (csp::waiting_g).
+  const void* stop_state() const noexcept { return stop_.state().get(); }
   bool stop_requested() const noexcept { return stop_.stop_requested(); }
 
   // Where it stood; after the news of that step.

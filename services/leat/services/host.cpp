@@ -189,6 +189,27 @@ void host::look_at_deadlines() {
   }
 }
 
+void host::look_for_deadlocks(time_point now) {
+  std::vector<replica_sight> sights;
+  std::vector<std::string> names;
+  for (const replica& r : replicas_) {
+    sights.push_back({r.process, r.in ? r.last->stop_state() : nullptr, !r.alive});
+    names.push_back(r.name);
+  }
+  for (const deadlock_set& d : deadlocks_.look(sights, names, now)) {
+    for (const std::string& line : d.text) log_error("services", "{}", line);
+    if (plan_.supervisor.on_deadlock != config::deadlock_action::restart) continue;
+    for (const std::size_t n : d.members) {
+      replica& r = replicas_[n];
+      const config::index s = plan_.processes[r.process].service;
+      if (!r.in || services_[s].at != phase::running) continue;
+      r.fault = "it waited for others that waited for it";
+      services_[s].machine.fault(r.child, now);
+      perform(s);
+    }
+  }
+}
+
 time_point host::next_deadline() const {
   time_point least = never;
   for (const service& s : services_)
@@ -206,7 +227,7 @@ ledger host::run(const in<int>& stop_signals, const std::function<void(const hos
   time_point next_tick = tick ? leat::now() + 1s : never;
   int asked = 0;
   while (alive_ > 0) {
-    const time_point wake = std::min({next_deadline(), next_tick, next_sign});
+    const time_point wake = std::min({next_deadline(), next_tick, next_sign, deadlocks_.next_look()});
     const int chosen = select(on_recv(news_, [&](const incarnation_news& n) { hear(n); }),
                               on_recv(stop_signals,
                                       [&](int) {
@@ -225,6 +246,7 @@ ledger host::run(const in<int>& stop_signals, const std::function<void(const hos
     if (now < wake) continue;
     look_at_deadlines();
     look_at_watchdogs(now);
+    if (now >= deadlocks_.next_look()) look_for_deadlocks(now);
     if (now >= next_sign) {
       if (all_make_progress()) notify_systemd("WATCHDOG=1");
       next_sign = now + alive_every;

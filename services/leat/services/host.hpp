@@ -28,6 +28,7 @@
 #include <leat/process/state.hpp>
 #include <leat/process/supervision.hpp>
 #include <leat/sched/options.hpp>
+#include <leat/services/deadlock_watch.hpp>
 #include <leat/services/port_records.hpp>
 #include <leat/services/wiring.hpp>
 
@@ -108,6 +109,7 @@ class host {
   void insist(config::index s);
   void end_restarts(config::index s);
   void look_at_deadlines();
+  void look_for_deadlocks(time_point now);
   time_point next_deadline() const;
   ledger account() const;
 
@@ -126,6 +128,7 @@ class host {
 
   const config::plan& plan_;
   wiring wiring_;
+  deadlock_watch deadlocks_{plan_, wiring_};
   std::vector<replica> replicas_;
   std::vector<unsigned> alive_of_;  // replicas by process
   std::vector<process_account> processes_;

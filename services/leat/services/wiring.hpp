@@ -45,6 +45,8 @@ class wiring {
   bool inputs_over(config::index process) const;
 
   const any_channel& whole(config::index channel) const { return channels_[channel].whole; }
+  // By reader of the plan, if it copies; else none.
+  const std::vector<any_channel>& shares(config::index channel) const { return channels_[channel].shares; }
   std::vector<channel_account> accounts() const;
 
  private:
