@@ -92,6 +92,7 @@ TEST_CASE("the defaults of [runtime] are those of the scheduler") {
   CHECK(r.run_queue == o.run_queue);
   CHECK(r.spinning == o.spinning);
   CHECK(r.max_threads == o.max_threads);
+  CHECK(r.max_quarantined == o.max_quarantined);
   CHECK(r.slice == o.slice);
   CHECK(r.stack == o.stack);
   CHECK(r.cpus == o.cpus);
@@ -106,6 +107,7 @@ TEST_CASE("the ranges of [runtime] are those of the scheduler") {
   same_range<unsigned>("run_queue", [](runtime_options& o, unsigned v) { o.run_queue = v; });
   same_range<unsigned>("spinning", [](runtime_options& o, unsigned v) { o.spinning = v; });
   same_range<unsigned>("max_threads", [](runtime_options& o, unsigned v) { o.max_threads = v; });
+  same_range<unsigned>("max_quarantined", [](runtime_options& o, unsigned v) { o.max_quarantined = v; });
   same_range<std::int64_t>("slice",
                            [](runtime_options& o, std::int64_t v) { o.slice = leat::nanoseconds(v); });
   same_range<std::size_t>("stack", [](runtime_options& o, std::size_t v) { o.stack = v; });

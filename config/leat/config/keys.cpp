@@ -166,6 +166,8 @@ std::vector<key_section> make_sections() {
         setting(integer("run_queue", 1, 1 << 20) | 256, "local queue capacity of a P"),
         word_or("auto", integer("spinning", 0, 1024), "most spinning Ms; auto: half of the busy Ps"),
         setting(integer("max_threads", 1, 1'000'000) | 10000, "most Ms"),
+        setting(integer("max_quarantined", 0, 1'000'000) | 64,
+                "most hung Gs taken away: kept stacks, frozen threads"),
         setting(duration("slice", 100us, 1h) | 10ms, "then the P is retaken"),
         setting(stack("stack") | byte_size{64 * kilo}, "default stack of a G"),
         setting(cpus, "as the process", "CPUs that the Ms may use"),

@@ -43,6 +43,7 @@ struct runtime_plan {
   unsigned run_queue = 256;
   std::optional<unsigned> spinning = {};
   unsigned max_threads = 10000;
+  unsigned max_quarantined = 64;
   nanoseconds slice = std::chrono::milliseconds(10);
   std::size_t stack = 64 * 1024;
   std::vector<unsigned> cpus = {};

@@ -183,6 +183,7 @@ void read_runtime(const value& raw, builder& b, findings& found) {
   r.run_queue = s.get<unsigned>("run_queue").value_or(r.run_queue);
   r.spinning = s.get<unsigned>("spinning");
   r.max_threads = s.get<unsigned>("max_threads").value_or(r.max_threads);
+  r.max_quarantined = s.get<unsigned>("max_quarantined").value_or(r.max_quarantined);
   r.slice = s.get<nanoseconds>("slice").value_or(r.slice);
   r.stack = s.get<std::size_t>("stack").value_or(r.stack);
   r.trace = s.get<nanoseconds>("trace").value_or(r.trace);

@@ -41,6 +41,7 @@ runtime_options runtime_options_of(const config::plan& plan) {
   o.run_queue = r.run_queue;
   o.spinning = r.spinning;
   o.max_threads = r.max_threads;
+  o.max_quarantined = r.max_quarantined;
   o.slice = r.slice;
   o.stack = r.stack;
   o.cpus = r.cpus;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Ten healthy processes, and beside them one that hangs for good again and again: what they notice of it.
+// LEAT_LONG=1 in the environment: a minute instead of a few seconds each, and the bound on the latency as it
+// is promised on a machine that does nothing else.
+#include <sys/resource.h>
+#include <cstdlib>
+#include <fstream>
+
+#include <leat/csp/ticker.hpp>
+
+#include "fixture.hpp"
+
+using namespace leat;
+using namespace leat::services;
+using namespace leat::services::test;
+
+namespace {
+
+constexpr int pairs = 10;
+constexpr auto hang = 20ms, grace = 10ms, healthy_for = 70ms;
+
+struct stamped {
+  std::int64_t number = 0, sent_at = 0;
+};
+LEAT_MESSAGE(stamped, number, sent_at);
+
+// 1,000 messages a second.
+class paced : public process {
+  out<stamped> to{this, "to"};
+  void run() override {
+    ticker every(1ms, missed::burst);
+    for (std::int64_t n = 0; every.recv(); ++n)
+      if (to.send({n, now_ns()}) != send_status::sent) return;
+  }
+};
+
+struct seen {
+  std::mutex lock;
+  std::vector<std::int64_t> lateness;
+  std::int64_t out_of_order = 0;
+} all_seen;
+
+class meter : public process {
+  in<stamped> from{this, "from"};
+  void run() override {
+    std::vector<std::int64_t> mine;
+    std::int64_t next = 0, wrong = 0;
+    for (const stamped& s : from) {
+      mine.push_back(now_ns() - s.sent_at);
+      if (s.number != next++) ++wrong;
+    }
+    std::lock_guard hold(all_seen.lock);
+    all_seen.lateness.insert(all_seen.lateness.end(), mine.begin(), mine.end());
+    all_seen.out_of_order += wrong;
+  }
+};
+
+std::atomic<std::int64_t> hung_at{0}, slowest_replacement{0};
+std::atomic<int> hangs{0};
+
+class hanging : public process {
+  void run() override {
+    if (const std::int64_t then = hung_at.exchange(0)) {
+      const std::int64_t took = now_ns() - then;
+      if (took > slowest_replacement) slowest_replacement = took;
+    }
+    if (sleep_for(healthy_for) == sleep_result::stopped) return;
+    ++hangs;
+    hung_at = now_ns();
+    volatile unsigned turns = 0;
+    for (;;) turns = turns + 1;
+  }
+};
+
+std::string service_of(unsigned procs, bool with_a_hanging_one) {
+  std::string t =
+      "[service]\nname = \"s\"\n[runtime]\nmax_quarantined = 2000\nprocs = " + std::to_string(procs) + "\n";
+  for (int i = 0; i < pairs; ++i) {
+    const std::string n = std::to_string(i);
+    t += "[process.source" + n + "]\nuse = \"paced\"\n[process.sink" + n +
+         "]\nuse = \"meter\"\nin = { from = \"source" + n + ".to\" }\n";
+  }
+  if (with_a_hanging_one)
+    t += "[process.bad]\nuse = \"hanging\"\nhang = \"20ms\"\ngrace = \"10ms\"\n"
+         "restart = { burst = 1000000, window = \"1s\", backoff = [\"1ms\", \"1ms\"] }\n";
+  return t;
+}
+
+std::int64_t cpu_ns() {
+  rusage u{};
+  ::getrusage(RUSAGE_SELF, &u);
+  return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1'000'000'000LL +
+         (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000LL;
+}
+std::size_t resident() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t total = 0, here = 0;
+  in >> total >> here;
+  return here * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+struct result {
+  std::int64_t p99 = 0, cpu = 0;
+  std::size_t threads = 0, quarantined = 0, grown = 0, messages = 0;
+};
+
+result run_for(nanoseconds time, unsigned procs, bool with_a_hanging_one) {
+  all_seen.lateness.clear();
+  all_seen.out_of_order = 0;
+  hung_at = 0;
+  slowest_replacement = 0;
+  hangs = 0;
+  result r;
+  const config::plan p = plan_of(service_of(procs, with_a_hanging_one));
+  const std::int64_t cpu_before = cpu_ns();
+  const ledger l = run_plan(p, [&](const channel<int>& stop) {
+    (void)sleep_for(time / 10);
+    const std::size_t before = resident();
+    (void)sleep_for(time - time / 10);
+    r.grown = resident() - std::min(before, resident());
+    r.threads = stats().threads;
+    r.quarantined = stats().quarantined;
+    stop.send(1);
+  });
+  r.cpu = cpu_ns() - cpu_before;
+  CHECK(all_seen.out_of_order == 0);
+  std::size_t sent = 0;
+  for (const channel_account& a : l.channels) {
+    CHECK(a.stats.dropped == 0);
+    CHECK(a.stats.left == 0);
+    sent += a.stats.sent;
+  }
+  std::vector<std::int64_t>& v = all_seen.lateness;
+  r.messages = v.size();
+  CHECK(sent == v.size());
+  REQUIRE(!v.empty());
+  const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() * 99 / 100);
+  std::nth_element(v.begin(), at, v.end());
+  r.p99 = *at;
+  return r;
+}
+
+}  // namespace
+
+LEAT_PROCESS_AS("paced", paced, "sends on time");
+LEAT_PROCESS_AS("meter", meter, "notes how late values come");
+LEAT_PROCESS_AS("hanging", hanging, "is well for a moment, then computes for ever");
+
+TEST_CASE("healthy processes go on undisturbed beside one that hangs again and again") {
+  const bool long_run = std::getenv("LEAT_LONG") != nullptr;
+  const nanoseconds time = long_run ? 60s : 3s;
+  for (const unsigned procs : {1u, 2u}) {
+    const result alone = run_for(time, procs, false);
+    const result beside = run_for(time, procs, true);
+    MESSAGE("procs ", procs, ": p99 ", alone.p99 / 1000, " us alone, ", beside.p99 / 1000, " us beside ",
+            hangs.load(), " hangs; replaced within ", slowest_replacement / 1'000'000, " ms; ",
+            beside.messages, " messages; ", beside.threads, " threads, ", beside.quarantined,
+            " quarantined, ", beside.grown / 1024, " KiB more; CPU ", alone.cpu / 1'000'000, " and ",
+            beside.cpu / 1'000'000, " ms");
+    // A machine with other work delays threads by milliseconds in both runs, not by the same in each.
+    const std::int64_t noise = long_run ? 0 : 5'000'000;
+    CHECK(beside.p99 <= 2 * alone.p99 + noise);
+    CHECK(hangs > 10);
+    CHECK(slowest_replacement <= nanoseconds(hang + grace + 50ms).count() + noise * 10);
+    CHECK(beside.quarantined <= static_cast<std::size_t>(hangs));
+    CHECK(beside.quarantined + 1 >= static_cast<std::size_t>(hangs));
+    // A stack is 64K, of which a page or two were used.
+    CHECK(beside.grown <= (beside.quarantined + 64) * 80 * 1024);
+    CHECK(beside.threads <= alone.threads + 8);
+    CHECK(beside.cpu - alone.cpu <= hangs * nanoseconds(hang + grace + 50ms).count());
+  }
+}
