@@ -21,37 +21,43 @@ constexpr int pairs = 10;
 constexpr auto hang = 20ms, grace = 10ms, healthy_for = 70ms;
 
 struct stamped {
-  std::int64_t number = 0, sent_at = 0;
+  std::int64_t number = 0, due = 0, sent_at = 0;
 };
-LEAT_MESSAGE(stamped, number, sent_at);
+LEAT_MESSAGE(stamped, number, due, sent_at);
 
 // 1,000 messages a second.
 class paced : public process {
   out<stamped> to{this, "to"};
   void run() override {
     ticker every(1ms, missed::burst);
-    for (std::int64_t n = 0; every.recv(); ++n)
-      if (to.send({n, now_ns()}) != send_status::sent) return;
+    std::int64_t n = 0;
+    for (const tick& t : every)
+      if (to.send({n++, t.at.time_since_epoch().count(), now_ns()}) != send_status::sent) return;
   }
 };
 
 struct seen {
   std::mutex lock;
-  std::vector<std::int64_t> lateness;
+  std::vector<std::int64_t> latency;  // from the send to the receive
+  std::vector<std::int64_t>
+      lateness;  // from when it was due: with the time for which its sender could not run
   std::int64_t out_of_order = 0;
 } all_seen;
 
 class meter : public process {
   in<stamped> from{this, "from"};
   void run() override {
-    std::vector<std::int64_t> mine;
+    std::vector<std::int64_t> latency, lateness;
     std::int64_t next = 0, wrong = 0;
     for (const stamped& s : from) {
-      mine.push_back(now_ns() - s.sent_at);
+      const std::int64_t at = now_ns();
+      latency.push_back(at - s.sent_at);
+      lateness.push_back(at - s.due);
       if (s.number != next++) ++wrong;
     }
     std::lock_guard hold(all_seen.lock);
-    all_seen.lateness.insert(all_seen.lateness.end(), mine.begin(), mine.end());
+    all_seen.latency.insert(all_seen.latency.end(), latency.begin(), latency.end());
+    all_seen.lateness.insert(all_seen.lateness.end(), lateness.begin(), lateness.end());
     all_seen.out_of_order += wrong;
   }
 };
@@ -74,8 +80,8 @@ class hanging : public process {
 };
 
 std::string service_of(unsigned procs, bool with_a_hanging_one) {
-  std::string t =
-      "[service]\nname = \"s\"\n[runtime]\nmax_quarantined = 2000\nprocs = " + std::to_string(procs) + "\n";
+  std::string t = "[service]\nname = \"s\"\n[runtime]\nslice = \"1ms\"\nmax_quarantined = 2000\nprocs = " +
+                  std::to_string(procs) + "\n";
   for (int i = 0; i < pairs; ++i) {
     const std::string n = std::to_string(i);
     t += "[process.source" + n + "]\nuse = \"paced\"\n[process.sink" + n +
@@ -100,12 +106,19 @@ std::size_t resident() {
   return here * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+std::int64_t p99_of(std::vector<std::int64_t>& v) {
+  const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() * 99 / 100);
+  std::nth_element(v.begin(), at, v.end());
+  return *at;
+}
+
 struct result {
-  std::int64_t p99 = 0, cpu = 0;
+  std::int64_t p99 = 0, late = 0, cpu = 0;
   std::size_t threads = 0, quarantined = 0, grown = 0, messages = 0;
 };
 
 result run_for(nanoseconds time, unsigned procs, bool with_a_hanging_one) {
+  all_seen.latency.clear();
   all_seen.lateness.clear();
   all_seen.out_of_order = 0;
   hung_at = 0;
@@ -131,13 +144,11 @@ result run_for(nanoseconds time, unsigned procs, bool with_a_hanging_one) {
     CHECK(a.stats.left == 0);
     sent += a.stats.sent;
   }
-  std::vector<std::int64_t>& v = all_seen.lateness;
-  r.messages = v.size();
-  CHECK(sent == v.size());
-  REQUIRE(!v.empty());
-  const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() * 99 / 100);
-  std::nth_element(v.begin(), at, v.end());
-  r.p99 = *at;
+  r.messages = all_seen.latency.size();
+  CHECK(sent == r.messages);
+  REQUIRE(r.messages > 0);
+  r.p99 = p99_of(all_seen.latency);
+  r.late = p99_of(all_seen.lateness);
   return r;
 }
 
@@ -153,16 +164,17 @@ TEST_CASE("healthy processes go on undisturbed beside one that hangs again and a
   for (const unsigned procs : {1u, 2u}) {
     const result alone = run_for(time, procs, false);
     const result beside = run_for(time, procs, true);
-    MESSAGE("procs ", procs, ": p99 ", alone.p99 / 1000, " us alone, ", beside.p99 / 1000, " us beside ",
-            hangs.load(), " hangs; replaced within ", slowest_replacement / 1'000'000, " ms; ",
-            beside.messages, " messages; ", beside.threads, " threads, ", beside.quarantined,
-            " quarantined, ", beside.grown / 1024, " KiB more; CPU ", alone.cpu / 1'000'000, " and ",
-            beside.cpu / 1'000'000, " ms");
-    // A machine with other work delays threads by milliseconds in both runs, not by the same in each.
-    const std::int64_t noise = long_run ? 0 : 5'000'000;
+    MESSAGE("procs ", procs, ": p99 ", alone.p99 / 1000, " us alone, ", beside.p99 / 1000, " us (",
+            beside.late / 1000, " us after it was due) beside ", hangs.load(), " hangs; replaced within ",
+            slowest_replacement / 1'000'000, " ms; ", beside.messages, " messages; ", beside.threads,
+            " threads, ", beside.quarantined, " quarantined, ", beside.grown / 1024, " KiB more; CPU ",
+            alone.cpu / 1'000'000, " and ", beside.cpu / 1'000'000, " ms");
+    // Below some microseconds it is the clock's and the cache's. A machine with other work delays threads by
+    // milliseconds, and not by the same in both runs.
+    const std::int64_t noise = long_run ? 10'000 : 5'000'000;
     CHECK(beside.p99 <= 2 * alone.p99 + noise);
     CHECK(hangs > 10);
-    CHECK(slowest_replacement <= nanoseconds(hang + grace + 50ms).count() + noise * 10);
+    CHECK(slowest_replacement <= nanoseconds(hang + grace + 50ms).count() + (long_run ? 0 : 50'000'000));
     CHECK(beside.quarantined <= static_cast<std::size_t>(hangs));
     CHECK(beside.quarantined + 1 >= static_cast<std::size_t>(hangs));
     // A stack is 64K, of which a page or two were used.

@@ -22,6 +22,8 @@ constexpr unsigned trim_rounds = 5;  // stacks unused for five minutes
 
 void sysmon::run() noexcept {
   std::int64_t now = now_ns();
+  // A G may begin its slice just after a round: a nap is what it can have on top of it.
+  const std::int64_t longest = std::clamp(s_.options_.slice.count() / 2, shortest_nap, longest_nap);
   std::int64_t nap = shortest_nap;
   std::int64_t idle_since = 0;
   std::int64_t overruns_at = overrun_patrol::no_wish;
@@ -43,7 +45,7 @@ void sysmon::run() noexcept {
       quiet = 0;
       idle_since = 0;
     } else {
-      (void)s_.sysmon_event_.wait(std::min(now + (all_idle ? longest_nap : nap), overruns_at));
+      (void)s_.sysmon_event_.wait(std::min(now + (all_idle ? longest : nap), overruns_at));
     }
     const std::int64_t last_round = now;
     now = now_ns();
@@ -68,7 +70,7 @@ void sysmon::run() noexcept {
     if (found) {
       nap = shortest_nap;
     } else if (quiet > quick_rounds) {
-      nap = std::min(nap * 2, longest_nap);
+      nap = std::min(nap * 2, longest);
     }
   }
   overruns_.end();
