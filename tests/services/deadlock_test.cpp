@@ -125,6 +125,32 @@ capacity = 8
   CHECK(log.said(") waits to receive from channel 's/y' (0 of 8 values, t.toml:"));
 }
 
+TEST_CASE("on_deadlock = \"restart\" restarts those that wait for one another, and nobody else") {
+  log_catcher log;
+  const config::plan p =
+      plan_of("[service]\nname = \"s\"\ndrain = \"20ms\"\n[supervisor]\non_deadlock = \"restart\"\n" +
+              std::string(R"(restart = { burst = 1000, backoff = ["1ms", "1ms"] })") + healthy + R"(
+[process.writer]
+use = "one_after_the_other"
+out = { first = "x", second = "y" }
+[process.reader]
+use = "the_other_way_round"
+in = { first = "x", second = "y" }
+[channel.x]
+[channel.y]
+)");
+  const ledger l = run_plan(p, [&](const channel<int>& stop) {
+    CHECK(eventually(
+        [&] { return log.said("restarts in") && log.said("it waited for others that waited for it"); }));
+    const int seen = notes.total;
+    CHECK(eventually([&] { return notes.total > seen + 100; }));
+    stop.send(15);
+  });
+  CHECK(process_of(l, p, "writer").restarts > 0);
+  CHECK(process_of(l, p, "reader").restarts > 0);
+  CHECK(process_of(l, p, "clock").restarts == 0);
+}
+
 TEST_CASE("what waits with a deadline, sleeps, or is idle behind such a one is not stuck") {
   log_catcher log;
   goes_on = false;
