@@ -48,13 +48,14 @@ class fussy_actor : public process {
   }
 };
 
+std::atomic<bool> second_in_hand{false};
+
 class failing_once : public process {
   state<bool> has{this, "has"};
   void run() override {
     if (has.load()) return;
     has.save(true);
-    CHECK(eventually([] { return act_runs > 0; }));
-    (void)sleep_for(5ms);
+    CHECK(eventually([] { return second_in_hand.load(); }));
     throw std::runtime_error("once");
   }
 };
@@ -265,10 +266,12 @@ restart = { strategy = "one-for-all", backoff = ["0", "0"] }
 )",
                                             3));
   std::vector<int> got;
+  second_in_hand = false;
   act_runs = 0;
   act = [&](int run, const in<number>& values) {
     for (const number& v : values) {
       got.push_back(v.n);
+      if (v.n == 2) second_in_hand = true;
       if (run == 1 && v.n == 2)
         while (sleep_for(1h) != sleep_result::stopped) {
         }

@@ -54,6 +54,17 @@ class bystander : public process {
   }
 };
 
+// The two that were started first, in whichever order their Gs came to run, are noted.
+inline bool both_started() {
+  const std::string text = events.text();
+  return text == "+last +first" || text == "+first +last";
+}
+// What happened after that.
+inline std::string what_followed() {
+  const std::string text = events.text();
+  return text.size() > 13 ? text.substr(13) : std::string();
+}
+
 inline std::size_t count_of(const std::string& text, const std::string& what) {
   std::size_t n = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
