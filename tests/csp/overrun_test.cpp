@@ -52,16 +52,16 @@ TEST_CASE("a G that takes from a one-to-one channel, each value slowly, does not
   for (const unsigned procs : {1u, 2u}) {
     run_clean(with_procs(procs), [] {
       // Sixty-four values between two visits to the runtime would be far more than `hang`.
-      constexpr int n = 100;
+      constexpr int n = 70;
       channel<int> c(256, one_to_one);
       for (int i = 0; i < n; ++i) CHECK(c.send(i) == send_status::sent);
       c.close();
-      const auto guard = guard_of(60ms * slow_build, 1ms);
+      const auto guard = guard_of(300ms * slow_build, 1ms);
       auto t = spawn({.guard = guard}, [&] {
         int got = 0;
         while (c.recv()) {
           ++got;
-          spin_for(5ms);
+          spin_for(10ms * slow_build);
         }
         return got;
       });
@@ -74,16 +74,16 @@ TEST_CASE("a G that takes from a one-to-one channel, each value slowly, does not
 TEST_CASE("a G that puts into a one-to-one channel, each value slowly, does not hang") {
   run_clean(with_procs(2), [] {
     channel<int> c(256, one_to_one);
-    const auto guard = guard_of(60ms * slow_build, 1ms);
+    const auto guard = guard_of(300ms * slow_build, 1ms);
     auto t = spawn({.guard = guard}, [&] {
-      for (int i = 0; i < 100; ++i) {
+      for (int i = 0; i < 70; ++i) {
         CHECK(c.send(i) == send_status::sent);
-        spin_for(5ms);
+        spin_for(10ms * slow_build);
       }
     });
     t.get();
     CHECK(guard->steps().empty());
-    CHECK(c.size() == 100);
+    CHECK(c.size() == 70);
   });
 }
 
