@@ -12,12 +12,11 @@
 
 #include <doctest/doctest.h>
 
-#include <leat/sched/quarantine.hpp>
-
 #include "fixture.hpp"
 #include "hang_guard.hpp"
 #include "overrun_fixture.hpp"
 #include "support/child.hpp"
+#include "victims.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
@@ -26,129 +25,6 @@ using namespace std::chrono_literals;
 namespace {
 
 using steps = std::vector<overrun_step>;
-
-std::atomic<std::uint64_t> sink{0};
-
-void loops() {
-  for (;;) asm volatile("" ::: "memory");
-}
-void mallocs() {
-  for (std::size_t i = 0;; ++i) {
-    void* const p = std::malloc(i * 2654435761u % 8000 + 1);
-    asm volatile("" : : "r"(p) : "memory");
-    std::free(p);
-  }
-}
-void throws() {
-  for (int i = 0;; ++i) {
-    try {
-      throw i;
-    } catch (int x) {
-      sink.store(static_cast<std::uint64_t>(x), std::memory_order_relaxed);
-    }
-  }
-}
-void hangs_in_a_catch() {
-  try {
-    throw std::runtime_error("it hangs here");
-  } catch (const std::exception&) {
-    loops();
-  }
-}
-void prints() {
-  char text[100];
-  for (int i = 0;; ++i) {
-    std::snprintf(text, sizeof text, "%d %f", i, i * 0.5);
-    sink.store(static_cast<std::uint64_t>(text[0]), std::memory_order_relaxed);
-  }
-}
-void builds_strings() {
-  for (;;) {
-    std::vector<std::string> all;
-    for (std::size_t i = 0; i < 200; ++i) {
-      all.emplace_back(i % 100, 'x');
-      std::uint64_t h = 0;
-      for (const char c : all.back()) h = h * 31 + static_cast<std::uint64_t>(c);
-      sink.store(h, std::memory_order_relaxed);
-    }
-  }
-}
-void reads() {
-  static const int end = [] {
-    int ends[2] = {-1, -1};
-    if (::pipe(ends) != 0) std::abort();
-    return ends[0];
-  }();
-  char byte;
-  (void)!::read(end, &byte, 1);
-}
-void hangs_under_qsort() {
-  int few[] = {3, 1, 2, 5, 4};
-  std::qsort(few, 5, sizeof few[0], [](const void*, const void*) {
-    loops();
-    return 0;
-  });
-}
-
-enum class ends_by { leaving, freezing, either };
-struct victim {
-  const char* name;
-  void (*body)();
-  ends_by how;
-};
-constexpr victim victims[] = {
-    {"an endless loop", loops, ends_by::leaving}, {"malloc", mallocs, ends_by::either},
-    {"exceptions", throws, ends_by::either},      {"a catch block", hangs_in_a_catch, ends_by::leaving},
-    {"snprintf", prints, ends_by::either},        {"strings", builds_strings, ends_by::either},
-    {"read", reads, ends_by::freezing},           {"qsort", hangs_under_qsort, ends_by::freezing},
-};
-
-// With a sanitizer inside, malloc and its like must not be stopped anywhere.
-bool is_fair(const victim& v) {
-#if defined(LEAT_ASAN) || defined(LEAT_TSAN)
-  return v.how != ends_by::either;
-#else
-  (void)v;
-  return true;
-#endif
-}
-
-bool ended_as_it_should(const victim& v, overrun_step last) {
-  if (!sched::can_leave()) return last == overrun_step::frozen;
-  if (v.how == ends_by::leaving) return last == overrun_step::quarantined;
-  if (v.how == ends_by::freezing) return last == overrun_step::frozen;
-  return last == overrun_step::quarantined || last == overrun_step::frozen;
-}
-
-// Runs beside, and wants to every millisecond.
-class neighbour {
- public:
-  neighbour()
-      : g_(spawn("neighbour", [this] {
-          while (sleep_for(1ms) == sleep_result::elapsed) beats_.fetch_add(1);
-        })) {}
-  int beats() const { return beats_.load(); }
-  bool goes_on() {
-    const int before = beats();
-    return eventually([&] { return beats() > before + 3; });
-  }
-  void stop() {
-    g_.request_stop();
-    g_.get();
-  }
-
- private:
-  std::atomic<int> beats_{0};
-  task<void> g_;
-};
-
-// In children.
-void expect(bool well, const char* what) {
-  if (well) return;
-  std::printf("WRONG: %s\n", what);
-  std::fflush(stdout);
-  ::_exit(1);
-}
 
 }  // namespace
 
@@ -370,7 +246,7 @@ TEST_CASE("one that comes in, or ends, just at the limit does so or is quarantin
   }
 }
 
-// --- Channels -----------------------------------------------------------------------------------------
+// --- Signals ------------------------------------------------------------------------------------------
 
 TEST_CASE("handlers that the program has for a real-time signal are left alone") {
   const auto child = leat::test::run_self("with_handlers");
@@ -404,67 +280,4 @@ LEAT_CHILD(with_handlers) {
     expect(caught == 2, "the program's handler was not called");
   });
   ::_exit(0);
-}
-
-// --- Many ---------------------------------------------------------------------------------------------
-
-// LEAT_QUARANTINES=10000 for the whole; less by default, since each takes some milliseconds.
-LEAT_CHILD(one_after_another) {
-  sched::prepare_quarantine();
-  const char* const wanted = std::getenv("LEAT_QUARANTINES");
-  const int n = wanted ? std::atoi(wanted) : sched::can_leave() ? 100 : 20;
-  runtime_options o = with_procs(2);
-  o.max_quarantined = static_cast<unsigned>(n);
-  o.max_threads = 64;
-  unsigned frozen = 0;
-  leat::run(o, [&] {
-    neighbour beside;
-    hang_guard watch("quarantines", 0, 10s * slow_build);
-    std::vector<victim> all;
-    for (const victim& v : victims)
-      if (is_fair(v) && (v.how != ends_by::freezing || !sched::can_leave())) all.push_back(v);
-    for (int done = 0; done < n;) {
-      std::vector<task<void>> some;
-      for (int i = 0; i < 4 && done < n; ++i, ++done)
-        some.push_back(
-            spawn({.guard = guard_of(1ms, 1ms)}, all[static_cast<std::size_t>(done) % all.size()].body));
-      for (auto& t : some) {
-        bool told = false;
-        try {
-          t.get();
-        } catch (const quarantined&) {
-          told = true;
-        }
-        expect(told, "a task came back");
-        watch.progress();
-      }
-      // Everybody else's malloc, exceptions and loader are as before.
-      spawn([] {
-        std::vector<std::string> text(100, std::string(100, 'x'));
-        try {
-          throw std::runtime_error(text.back());
-        } catch (const std::exception& e) {
-          sink.store(std::string(e.what()).size());
-        }
-      }).get();
-    }
-    const runtime_stats s = stats();
-    frozen = s.frozen;
-    std::printf("%llu quarantined, %u of them frozen, %u threads, %d beats\n",
-                static_cast<unsigned long long>(s.quarantined), s.frozen, s.threads, beside.beats());
-    expect(s.quarantined == static_cast<std::uint64_t>(n), "not all were quarantined");
-    expect(s.threads <= 64, "there are more threads than allowed");
-    if (sched::can_leave())
-      expect(s.frozen <= static_cast<unsigned>(n) / 50 + 4, "too many threads stand still");
-    expect(beside.goes_on(), "the neighbour stands still");
-    beside.stop();
-  });
-  std::fflush(stdout);
-  ::_exit(0);
-}
-TEST_CASE("many quarantines in one program leave malloc, exceptions and the C library to the others" *
-          doctest::timeout(290)) {
-  const auto child = leat::test::run_self("one_after_another", {.limit = 280s});
-  CHECK_MESSAGE(child.exited(0), child.output);
-  MESSAGE(child.output);
 }

@@ -42,7 +42,7 @@
 // require. In other libraries, with a C library that is linked statically, with sanitizers, and on machines
 // whose unwinder cannot pass a signal frame (ARM EHABI), Gs are only frozen.
 //
-// Stress: tests/sched/quarantine_test.cpp.
+// Stress: tests/sched/quarantine_storm_test.cpp, tests/csp/overrun_test.cpp.
 #pragma once
 #include <leat/sched/m.hpp>
 
