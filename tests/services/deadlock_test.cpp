@@ -34,6 +34,23 @@ class the_other_way_round : public process {
   }
 };
 
+std::atomic<int> learnt{0};
+
+// The first object reads in the wrong order.
+class learns : public process {
+  in<number> first{this, "first"};
+  in<number> second{this, "second"};
+  void run() override {
+    if (learnt++ == 0)
+      for (const number& v : second) notes.note(name(), v.n);
+    for (const number& v : first) {
+      notes.note(name(), v.n);
+      if (v.n == 99) break;
+    }
+    for (const number& v : second) notes.note(name(), v.n);
+  }
+};
+
 // Hands on what it selects; waits for both without a deadline.
 class joins : public process {
   in<number> a{this, "a"};
@@ -86,6 +103,7 @@ in = { values = "clock.values" }
 
 LEAT_PROCESS(one_after_the_other, "sends in order");
 LEAT_PROCESS(the_other_way_round, "reads in another order");
+LEAT_PROCESS(learns, "reads in the right order the second time");
 LEAT_PROCESS(joins, "joins two");
 LEAT_PROCESS(looks_up, "waits with a deadline");
 LEAT_PROCESS(paced, "a value each millisecond");
@@ -209,4 +227,36 @@ fanout = "copy"
   CHECK(log.said("), or to receive from channel 's/round' (0 of 64 values, t.toml:"));
   CHECK(log.said("process 'left/1' (relay, t.toml:"));
   CHECK(log.said("behind them: process 'tap' (noting, t.toml:"));
+}
+
+TEST_CASE("on_deadlock = restart: new objects take the places of those that were stuck, values stay") {
+  log_catcher log;
+  const config::plan p = plan_of(
+      "[service]\nname = \"s\"\ndrain = \"20ms\"\n[supervisor]\non_deadlock = \"restart\"" + healthy + R"(
+[process.writer]
+use = "one_after_the_other"
+out = { first = "x", second = "y" }
+restart = { burst = 1000, backoff = ["1ms", "1ms"] }
+[process.reader]
+use = "learns"
+in = { first = "x", second = "y" }
+restart = { burst = 1000, backoff = ["1ms", "1ms"] }
+[channel.x]
+capacity = 4
+[channel.y]
+capacity = 8
+)");
+  learnt = 0;
+  const ledger l = run_plan(p, [&](const channel<int>& stop) {
+    CHECK(eventually([&] { return notes.of("s/reader").size() >= 200; }));
+    stop.send(15);
+  });
+  CHECK(count(log.text(), "deadlock: 2 processes") == 1);
+  CHECK(log.said("process 'writer' (one_after_the_other, t.toml:"));
+  CHECK(log.said("failed: it waited for others that waited for it; restarts in"));
+  CHECK(process_of(l, p, "writer").restarts == 1);
+  CHECK(process_of(l, p, "reader").restarts == 1);
+  CHECK(process_of(l, p, "clock").restarts == 0);
+  // Four were in the channel when the first writer went.
+  CHECK(account_of(l, p, "x").stats.received == 104);
 }
