@@ -65,7 +65,7 @@ TEST_CASE("what a G that was asked waits for afterwards ends at once") {
 TEST_CASE("a G that goes on past its grace is unwound at its next entry") {
   for (const unsigned procs : {1u, 2u}) {
     run_clean(with_procs(procs), [] {
-      const auto guard = guard_of(10ms, 1ms);
+      const auto guard = guard_of(10ms, 300ms);
       bool unwound = false, went_on = false;
       auto t = spawn({.guard = guard}, [&] {
         struct note {

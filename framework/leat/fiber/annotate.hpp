@@ -100,6 +100,18 @@ inline void note_buried([[maybe_unused]] note& n) noexcept {
 #endif
 }
 
+// What a thread has done comes before what another does, though TSan cannot see how the one told the other.
+inline void note_handed_over([[maybe_unused]] void* at) noexcept {
+#if defined(LEAT_TSAN)
+  __tsan_release(at);
+#endif
+}
+inline void note_taken_over([[maybe_unused]] void* at) noexcept {
+#if defined(LEAT_TSAN)
+  __tsan_acquire(at);
+#endif
+}
+
 inline unsigned note_stack_mapped([[maybe_unused]] void* low, [[maybe_unused]] void* high) noexcept {
 #if defined(LEAT_VALGRIND)
   return VALGRIND_STACK_REGISTER(low, high);

@@ -8,6 +8,7 @@
 // hidden behind an asm statement has nothing to keep: the asm makes the function neither pure nor
 // const, so two calls are never merged, not even under LTO. Only values leave it, never addresses.
 #pragma once
+#include <leat/fiber/annotate.hpp>
 
 namespace leat::fiber {
 
@@ -18,6 +19,12 @@ class thread_slot {
 
  public:
   [[gnu::noinline]] static T load() noexcept {
+    T* p = &value_;
+    asm volatile("" : "+r"(p) : : "memory");
+    return *p;
+  }
+  // The same for signal handlers, which may interrupt a sanitizer at its work.
+  [[gnu::noinline]] LEAT_UNWATCHED static T load_in_handler() noexcept {
     T* p = &value_;
     asm volatile("" : "+r"(p) : : "memory");
     return *p;

@@ -144,6 +144,7 @@ LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
   sigset_t all;
   sigfillset(&all);
   (void)::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  fiber::note_handed_over(&s);
   s.word.store(summons::frozen, std::memory_order_release);  // pairs with read_answer
   static std::uint32_t never = 0;
   for (;;) (void)::syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
@@ -228,7 +229,8 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
 
 LEAT_UNWATCHED void on_summons(int, siginfo_t*, void* context) {
   const int saved = errno;
-  if (M* const m = current_m()) answer(*m, *static_cast<ucontext_t*>(context));
+  if (M* const m = fiber::thread_slot<current_m_tag, M*>::load_in_handler())
+    answer(*m, *static_cast<ucontext_t*>(context));
   errno = saved;
 }
 
@@ -296,6 +298,7 @@ summons::state read_answer(M& m) noexcept {
   if (!summons::is_answer(w)) return summons::none;
   m.asked.word.store(summons::none, std::memory_order_relaxed);
   m.asked.answer = static_cast<summons::state>(w);
+  if (w == summons::frozen) fiber::note_taken_over(&m.asked);
   end_looks(m);
   return m.asked.answer;
 }

@@ -72,10 +72,14 @@ class retake_gate {
   // Holder: keeps the owner in user code, with or without its P. To be followed by let_go soon.
   [[nodiscard]] hold try_hold() noexcept;
   void let_go(hold h) noexcept { finish(h == hold::with_p ? look : taken); }
-  std::uint32_t entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
+  [[gnu::always_inline]] std::uint32_t entries() const noexcept {
+    return entries_.load(std::memory_order_relaxed);
+  }
 
   // Exact on the owner's own thread. For reports: may be out of date when it returns.
-  bool in_runtime() const noexcept { return in_runtime_.load(std::memory_order_relaxed) != 0; }
+  [[gnu::always_inline]] bool in_runtime() const noexcept {
+    return in_runtime_.load(std::memory_order_relaxed) != 0;
+  }
 
  private:
   enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later };
