@@ -153,7 +153,7 @@ std::shared_ptr<overrun_guard> overrun_patrol::begin_run(M& m, std::int64_t now)
   // It came in after it had been asked, and has not ended since.
   const bool insist = w->asked_at != 0 && !w->insisted && now - w->asked_at >= n.grace;
   w->insisted |= insist;
-  if (w->insisted) n.done = run_note::step::insisted;
+  if (w->asked_at != 0) n.done = w->insisted ? run_note::step::insisted : run_note::step::asked;
   if (!insist) return nullptr;
   raise_stop(*g, stop_level::insisted);
   return w->guard;

@@ -47,7 +47,7 @@ struct summons {
   static constexpr bool is_answer(std::uint32_t w) noexcept { return w > answering; }
 
   std::atomic<std::uint32_t> word{none};
-  std::atomic<bool> under_way{false};  // a signal has been sent and not arrived: no need for another
+  std::atomic<std::uint32_t> under_way{0};  // a signal has been sent and not arrived: no need for another
   // The question; written by sysmon before the word.
   std::uint32_t entries = 0;   // of the gate, when the run began that is meant
   std::int64_t cpu_then = -1;  // CPU time of the thread at an earlier look; -1: this is the first

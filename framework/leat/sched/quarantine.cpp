@@ -150,6 +150,12 @@ LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
   for (;;) (void)::syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
+// An atomic pointer's own load is watched, wherever it is called.
+template <class T>
+LEAT_UNWATCHED T* read_unwatched(const std::atomic<T*>& from) noexcept {
+  return *reinterpret_cast<T* const volatile*>(&from);
+}
+
 constexpr unsigned stands_still = 10;  // looks at the same system call, each after twice the time: some ms
 constexpr unsigned most_in_own_code = 1000;
 constexpr std::int64_t move_takes = 100'000;  // ns of CPU time: what it was doing then is over
@@ -181,7 +187,7 @@ void after_leaving(void* arg) noexcept {
 
 LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   summons& s = m.asked;
-  s.under_way.store(false, std::memory_order_relaxed);
+  s.under_way.store(0, std::memory_order_relaxed);
   std::uint32_t question = s.word.load(std::memory_order_acquire);  // a; pairs with put_question
   if (!summons::is_question(question)) return;
   if (!s.word.compare_exchange_strong(question, summons::answering, std::memory_order_acq_rel)) return;  // b
@@ -189,7 +195,7 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
     s.word.store(a, std::memory_order_release);  // pairs with read_answer
   };
   s.frames = 0;
-  G* const g = m.cur.load(std::memory_order_relaxed);
+  G* const g = read_unwatched(m.cur);
   if (m.gate.in_runtime() || m.gate.entries() != s.entries || !g) return say(summons::entered);  // c
   const interrupted p = place_of(&context);
   s.still = p.registers == s.registers && at_system_call(p) ? s.still + 1 : 0;
@@ -287,9 +293,9 @@ bool put_question(M& m, summons::state question) noexcept {
   if (number == 0) return false;
   if (question != summons::where) begin_looks(m, number);
   m.asked.word.store(question, std::memory_order_release);  // pairs with answer
-  if (m.asked.under_way.exchange(true, std::memory_order_relaxed)) return true;
+  if (m.asked.under_way.exchange(1, std::memory_order_relaxed) != 0) return true;
   if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return true;
-  m.asked.under_way.store(false, std::memory_order_relaxed);
+  m.asked.under_way.store(0, std::memory_order_relaxed);
   return !withdraw_question(m);
 }
 

@@ -69,7 +69,7 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (!m) return nullptr;
   if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->idle_link = nullptr;
-  m->asked.under_way.store(false, std::memory_order_relaxed);  // one for the thread before has gone with it
+  m->asked.under_way.store(0, std::memory_order_relaxed);  // one for the thread before has gone with it
   m->picked = locked;
   m->next_p = p;
   m->next_searching = searching;
