@@ -133,7 +133,7 @@ TEST_CASE("a layer above adds its lines with the id of the G") {
 
 TEST_CASE("when no runtime runs nothing is said") {
   const auto r = run_self("fault_after_the_runtime");
-  CHECK_FALSE(r.said("leat:"));
+  CHECK_FALSE(r.said("leat: "));
   check_died(r, SIGSEGV);
 }
 

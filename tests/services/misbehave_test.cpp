@@ -35,7 +35,7 @@ struct way {
   for (;;) turns = turns + 1;
 }
 
-leat::mutex held_for_good;
+leat::mutex& held_for_good = *new leat::mutex;  // it must not die while it is held
 volatile std::size_t block_size = 100;
 
 const way ways[] = {
@@ -175,7 +175,7 @@ TEST_CASE("one that overflows its stack ends the program, with a report that nam
   if (fiber::under_tsan) return;
   const auto child = leat::test::run_self("a_service_overflows_a_stack");
   INFO(child.output);
-  CHECK(child.exit_code == -1);
+  CHECK(child.exit_code != 0);  // a signal; a sanitizer makes an exit of it
   CHECK(child.output.find("'deep' overflowed its stack") != std::string::npos);
 }
 

@@ -2,9 +2,11 @@
 #include <leat/base/format.hpp>
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 
 namespace leat {
@@ -125,6 +127,13 @@ void write_text(int fd, std::string_view text) noexcept {
     }
   }
   errno = kept;
+}
+
+void flush_stdout() noexcept {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  if (::poll(&out, 1, 1000) != 1 || ::ftrylockfile(stdout) != 0) return;
+  (void)::fflush_unlocked(stdout);
+  ::funlockfile(stdout);
 }
 
 }  // namespace leat

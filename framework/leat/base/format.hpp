@@ -179,5 +179,8 @@ class fixed_text : public text_buffer {
 // Writes all of it to a file descriptor and keeps errno. Gives up silently when the descriptor
 // refuses: there is nobody left to tell.
 void write_text(int fd, std::string_view text) noexcept;
+// What the user has printed and not seen yet. Only if nobody stands in stdout and it takes the text: a thread
+// that waits there, or stands still for good, holds its lock for as long.
+void flush_stdout() noexcept;
 
 }  // namespace leat

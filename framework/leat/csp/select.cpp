@@ -233,7 +233,7 @@ int choose(std::span<case_base* const> cases, bool ordered) {
     parts |= c->several;
     if (c->fresh) continue;
     c->prepare();
-    c->fresh = true;
+    c->fresh = !c->aimed_anew;
   }
   if (parts) [[unlikely]]
     return choose_with_parts(cases, ordered);

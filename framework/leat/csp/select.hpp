@@ -62,6 +62,7 @@ class case_base {
   sort what;
   bool wants_close;
   bool fresh = false;            // prepared, and neither moved nor run since
+  bool aimed_anew = false;       // to be prepared before each select: what it is aimed at changes
   bool dead = false;             // closed, and the handler does not want to know
   bool several = false;          // `channel` stands for several: a merged end
   channel_base* part = nullptr;  // the one of them that the value came from
@@ -104,6 +105,7 @@ class recv_case final : public case_base {
   recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {
     op_at.slot = &value_;
     if (c && c->kind() == flavour::gated) gate_ = static_cast<gate*>(c);
+    aimed_anew = gate_ != nullptr;
     fresh = !gate_ && (!c || c->kind() != flavour::broadcast_reader);
     several = c && c->kind() == flavour::merged;
   }

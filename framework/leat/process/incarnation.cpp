@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <leat/base/log.hpp>
+#include <leat/sched/m.hpp>
 
 namespace leat {
 namespace {
@@ -36,6 +37,18 @@ std::unique_ptr<process> make_process(std::function<void()> body) {
   return std::make_unique<closure>(std::move(body));
 }
 
+namespace {
+
+// Destructors of the object may call into the runtime: what throws there ends the program.
+void let_it_clean_up() noexcept {
+  const sched::M* const m = sched::current_m();
+  sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  auto insisted = sched::stop_level::insisted;
+  if (g) (void)g->stop.compare_exchange_strong(insisted, sched::stop_level::asked, std::memory_order_relaxed);
+}
+
+}  // namespace
+
 class incarnation::runner {
  public:
   runner(std::size_t child, unsigned number, std::unique_ptr<process> object, channel<incarnation_news> to)
@@ -57,6 +70,7 @@ class incarnation::runner {
       how = incarnation_news::kind::failed;
       why = text_of(std::current_exception());
     }
+    let_it_clean_up();
     object_.reset();
     tell(how, std::move(why));
   }

@@ -2,6 +2,8 @@
 //
 // What every call into the runtime begins and ends with. Light: it is inlined into users' code.
 #pragma once
+#include <exception>
+
 #include <leat/sched/m.hpp>
 #include <leat/sched/stop.hpp>
 
@@ -77,9 +79,11 @@ class entered {
   G* g_ = nullptr;
 };
 
-// For the end of a call, outside the runtime: a G that went on past its grace ends here.
+// For the end of a call, outside the runtime: a G that went on past its grace ends here. One that unwinds
+// already is let be: a destructor that sends a last value must not end the program.
 inline void throw_if_insisted(const G& g) {
-  if (g.stop.load(std::memory_order_relaxed) == stop_level::insisted) [[unlikely]]
+  if (g.stop.load(std::memory_order_relaxed) == stop_level::insisted && std::uncaught_exceptions() == 0)
+      [[unlikely]]
     throw stopped{};
 }
 

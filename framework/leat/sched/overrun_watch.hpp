@@ -4,6 +4,7 @@
 // sysmon has put to its thread (quarantine.hpp), and sysmon's own notes (overrun.cpp).
 #pragma once
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,6 +50,7 @@ struct summons {
   std::atomic<std::uint32_t> word{none};
   std::atomic<std::uint32_t> under_way{0};  // a signal has been sent and not arrived: no need for another
   // The question; written by sysmon before the word.
+  sigset_t mask = {};          // the thread's own, while it leaves
   std::uint32_t entries = 0;   // of the gate, when the run began that is meant
   std::int64_t cpu_then = -1;  // CPU time of the thread at an earlier look; -1: this is the first
   unsigned most_looks = 0;     // for a place to leave it; then it answers that there is none

@@ -182,13 +182,15 @@ void after_leaving(void* arg) noexcept {
   const bool kept = m.gate.enter() || m.gate.enter_slow() == retake_gate::entry::kept;
   m.yield_asked.store(false, std::memory_order_relaxed);
   if (!kept) m.sched.back_without_g();
+  (void)::pthread_sigmask(SIG_SETMASK, &m.asked.mask, nullptr);
   m.asked.word.store(summons::left, std::memory_order_release);  // pairs with read_answer
 }
 
 LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   summons& s = m.asked;
-  s.under_way.store(0, std::memory_order_relaxed);
-  std::uint32_t question = s.word.load(std::memory_order_acquire);  // a; pairs with put_question
+  // Both seq_cst, as in put_question: either this one sees the question, or that one sends another signal.
+  (void)s.under_way.exchange(0, std::memory_order_seq_cst);
+  std::uint32_t question = s.word.load(std::memory_order_seq_cst);  // a; pairs with put_question
   if (!summons::is_question(question)) return;
   if (!s.word.compare_exchange_strong(question, summons::answering, std::memory_order_acq_rel)) return;  // b
   const auto say = [&s](summons::state a) LEAT_UNWATCHED {
@@ -229,7 +231,11 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
     return;
   }
   (void)m.gate.enter();  // g
-  (void)::pthread_sigmask(SIG_SETMASK, &context.uc_sigmask, nullptr);
+  // Until the signal's stack has been left, no other handler may begin on it.
+  sigset_t all;
+  sigfillset(&all);
+  s.mask = context.uc_sigmask;
+  (void)::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   fiber::finish(m, g->ctx, m.self, after_leaving, &m);
 }
 
@@ -292,8 +298,8 @@ bool put_question(M& m, summons::state question) noexcept {
   const int number = signal_number.load(std::memory_order_relaxed);
   if (number == 0) return false;
   if (question != summons::where) begin_looks(m, number);
-  m.asked.word.store(question, std::memory_order_release);  // pairs with answer
-  if (m.asked.under_way.exchange(1, std::memory_order_relaxed) != 0) return true;
+  m.asked.word.store(question, std::memory_order_seq_cst);  // pairs with answer
+  if (m.asked.under_way.exchange(1, std::memory_order_seq_cst) != 0) return true;
   if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return true;
   m.asked.under_way.store(0, std::memory_order_relaxed);
   return !withdraw_question(m);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What the scheduler tells about itself: stats, trace lines, the dump of all Gs, the deadlock report.
-#include <poll.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -192,20 +190,6 @@ LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
     }
   });
 }
-
-namespace {
-
-// What the user has printed and not seen yet. Of stdout only, and only if nobody stands in it and it takes
-// the text: a plain thread that waits for input holds the lock of its stream for as long, so fflush(nullptr)
-// could wait for ever, and a reader that has gone to sleep must not hide a deadlock.
-void flush_stdout() noexcept {
-  pollfd out{STDOUT_FILENO, POLLOUT, 0};
-  if (::poll(&out, 1, 1000) != 1 || ::ftrylockfile(stdout) != 0) return;
-  (void)::fflush_unlocked(stdout);
-  ::funlockfile(stdout);
-}
-
-}  // namespace
 
 // By sysmon, while no P is at work; it stays up for a second after the last one stopped. Exact: with the lock
 // held and no P busy, no M can get a P and so take or add timers; whoever else takes a G out of a heap or a

@@ -22,6 +22,7 @@ bool scheduler::retire_p(M& m, P& p) noexcept {
     left.push_back(m.picked);
     m.picked = nullptr;
   }
+  end_burst(p);
   p.stacks.clear();
   spill_gs(p.free_gs);
   (void)stop_searching(m);  // or it would suppress the wake below, and sleep itself

@@ -231,7 +231,7 @@ bool scheduler::shut_down_threads() noexcept {
     if (!take_last_p(*m)) {
       if (m->handle != pthread_t{}) (void)::pthread_join(m->handle, nullptr);
     } else {
-      ::pthread_detach(m->handle);
+      if (m->handle != pthread_t{}) (void)::pthread_detach(m->handle);  // none: it has not begun yet
       all = false;
     }
   }

@@ -276,8 +276,8 @@ G* scheduler::find_runnable(M& m) noexcept {
     }
     if (G* g = next_local(m, p)) return found_work(m, g);
     if (m.picked || p.attention.load(std::memory_order_relaxed)) continue;
-    end_burst(p);
-    if (m.fetched.many != 0 && stand_back(m, p)) continue;
+    if (p.ring.empty_for_owner()) end_burst(p);
+    if (m.fetched.many != 0 && p.ring.empty_for_owner() && stand_back(m, p)) continue;
     if (G* g = take_global(m, p, false)) return found_work(m, g);
     if (io_expected()) {
       poll(m);

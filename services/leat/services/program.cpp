@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 
+#include <leat/base/format.hpp>
 #include <leat/base/log.hpp>
 #include <leat/config/config.hpp>
 #include <leat/config/json_schema.hpp>
@@ -21,6 +22,7 @@
 #include <leat/net/child.hpp>
 #include <leat/net/signals.hpp>
 #include <leat/process/registry.hpp>
+#include <leat/sched/info.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/services/command_line.hpp>
 #include <leat/services/describe.hpp>
@@ -114,8 +116,10 @@ int do_run(const command& c) {
       if (shows) tick = [&](const host& running) { line.show(running); };
       const ledger l = h.run(stop, tick);
       line.clear();
-      std::fflush(stdout);  // what the processes printed comes before the summary
-      if (talks) complain(to_text(l, *r.plan));
+      flush_stdout();  // what the processes printed comes before the summary
+      if (talks) write_text(STDERR_FILENO, to_text(l, *r.plan));
+      // A thread that stands still in the C library may hold its locks for good.
+      if (stats().frozen > 0) std::_Exit(exit_code(l));
       return exit_code(l);
     });
   } catch (const std::exception& e) {
