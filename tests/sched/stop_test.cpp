@@ -189,6 +189,29 @@ TEST_CASE("a stop finds a G at every stage of its life") {
   });
 }
 
+TEST_CASE("destructors may call into the runtime while a G that was insisted on unwinds") {
+  sweep_clean([] {
+    static std::atomic<int> cleaned{0};
+    struct cleans_up {
+      ~cleans_up() {
+        (void)sleep_for(1ms);
+        yield();
+        ++cleaned;
+      }
+    };
+    const int before = cleaned;
+    stop_source source;
+    auto t = spawn({.stop = source}, [] {
+      const cleans_up last;
+      for (;;) (void)sleep_for(1h);
+    });
+    source.request_stop();
+    source.insist();
+    CHECK_THROWS_AS(t.get(), stopped);
+    CHECK(cleaned == before + 1);
+  });
+}
+
 TEST_CASE("a G that was insisted on is thrown out of its next wait") {
   run_clean(with_procs(1), [] {
     stop_source source;
