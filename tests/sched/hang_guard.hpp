@@ -47,6 +47,15 @@ inline bool all_have_their_p_again() {
   return false;
 }
 
+// Gs that have done their work count as alive until they have left their threads.
+inline bool only_main_is_alive() {
+  for (const std::int64_t until = now_ns() + 1'000'000'000LL * slow_build; now_ns() < until;) {
+    if (stats().live == 1) return true;
+    (void)sleep_for(std::chrono::microseconds(100));
+  }
+  return false;
+}
+
 // Made and destroyed on a G or a plain thread while the runtime runs: it asks for stats.
 class hang_guard {
  public:

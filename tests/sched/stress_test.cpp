@@ -174,8 +174,8 @@ class riot {
     CHECK(wrong_.load() == 0);
     CHECK(passed == planned_.load());
     CHECK(all_have_their_p_again());
+    CHECK(only_main_is_alive());
     const leat::runtime_stats s = leat::stats();
-    CHECK(s.live == 1);
     CHECK(s.spawned == s.finished + 1);
     CHECK(s.global_length == 0);
     MESSAGE("procs " << procs_ << ": " << made << " Gs, " << s.switches << " switches, " << s.steals
