@@ -177,8 +177,8 @@ TEST_CASE("healthy processes go on undisturbed beside one that hangs again and a
     CHECK(slowest_replacement <= nanoseconds(hang + grace + 50ms).count() + (long_run ? 0 : 50'000'000));
     CHECK(beside.quarantined <= static_cast<std::size_t>(hangs));
     CHECK(beside.quarantined + 1 >= static_cast<std::size_t>(hangs));
-    // A stack is 64K, of which a page or two were used.
-    CHECK(beside.grown <= (beside.quarantined + 64) * 80 * 1024);
+    // A stack is 64K, of which a page or two were used; ThreadSanitizer keeps far more for each.
+    if (!fiber::under_tsan) CHECK(beside.grown <= (beside.quarantined + 64) * 80 * 1024);
     CHECK(beside.threads <= alone.threads + 8);
     CHECK(beside.cpu - alone.cpu <= hangs * nanoseconds(hang + grace + 50ms).count());
   }
