@@ -19,6 +19,7 @@ constexpr std::size_t whole_channel = static_cast<std::size_t>(-1);
 
 std::vector<config::index> processes_of(const std::vector<config::endpoint>& ends) {
   std::vector<config::index> all;
+  all.reserve(ends.size());
   for (const config::endpoint& e : ends) all.push_back(e.process);
   return all;
 }
