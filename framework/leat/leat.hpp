@@ -15,6 +15,8 @@
 #include <leat/process/actor.hpp>
 #include <leat/process/message.hpp>
 #include <leat/process/process.hpp>
+#include <leat/process/record.hpp>
+#include <leat/process/record_port.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/process/settings.hpp>
 #include <leat/process/state.hpp>

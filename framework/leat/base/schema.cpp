@@ -18,6 +18,31 @@ const char* to_string(setting_kind k) noexcept {
   return "?";
 }
 
+const char* to_string(field_kind k) noexcept {
+  switch (k) {
+    case field_kind::none: return "nothing";
+    case field_kind::boolean: return "true or false";
+    case field_kind::integer: return "a whole number";
+    case field_kind::real: return "a number";
+    case field_kind::text: return "a text";
+    case field_kind::duration: return "a duration";
+    case field_kind::moment: return "a time";
+    case field_kind::any: return "anything";
+  }
+  return "?";
+}
+
+bool may_become(field_kind from, field_kind to) noexcept {
+  if (from == to || from == field_kind::any || to == field_kind::any) return true;
+  switch (to) {
+    case field_kind::integer: return from == field_kind::real;  // one that is whole
+    case field_kind::real: return from == field_kind::integer;
+    case field_kind::duration:
+    case field_kind::moment: return from == field_kind::text;  // one that says so
+    default: return false;
+  }
+}
+
 const char* to_string(port_direction d) noexcept { return d == port_direction::in ? "in" : "out"; }
 
 std::string describe_type(const setting_schema& s) {

@@ -14,6 +14,18 @@
 
 namespace leat {
 
+// What a field of a record holds (process/record.hpp), in the order of its variant.
+enum class field_kind : std::uint8_t { none, boolean, integer, real, text, duration, moment, any };
+const char* to_string(field_kind k) noexcept;  // "a number", "a text"
+// Whether a field of one kind can be put where another is wanted. `any`: not known before it runs.
+bool may_become(field_kind from, field_kind to) noexcept;
+
+struct record_field {
+  std::string name;
+  field_kind kind = field_kind::any;
+  bool optional = false;  // may be missing, or null
+};
+
 enum class setting_kind : std::uint8_t {
   integer,      // value: std::int64_t
   real,         // double; a whole number may be written without its point
@@ -42,6 +54,9 @@ struct setting_schema {
   bool required = false;
   value default_value = {};
   std::string help = {};
+  // Not empty: a text, or a list of texts, that names fields of the records at this port; and what they hold.
+  std::string field_of = {};
+  field_kind field_holds = field_kind::any;
 };
 
 // "integer 1 to 1024", "list of duration", "one of \"skip\" \"burst\"".
@@ -63,6 +78,12 @@ struct port_schema {
   // Ports of one inbox have its name here. Each of them may stay unconnected, but not all.
   std::string inbox = {};
   std::string help = {};
+  // Its values are records, and it can be joined to a channel of any message with fields.
+  bool converts = false;
+  // Of records: those it sends, or must have; empty: not known.
+  std::vector<record_field> fields = {};
+  // An out port: it sends the fields of what comes in at this port, and `fields` besides.
+  std::string fields_of = {};
 };
 
 struct class_schema {
@@ -82,6 +103,7 @@ struct message_schema {
   std::string name;
   std::uint64_t size = 0;
   std::vector<field_schema> fields = {};
+  std::vector<record_field> as_record = {};  // as a record; empty: it cannot be one, or it is one
 };
 
 const port_schema* find_port(const class_schema& c, std::string_view name) noexcept;

@@ -240,7 +240,7 @@ class inbox : private actors::slot<Kinds>... {
   void add(process& owner, const Options&... options) {
     actors::slot<Kind>& s = *this;
     s.name = name_ + '.' + message_name<typename actors::kind<Kind>::message>();
-    ports::record r = ports::of_in(s.end, s.name);
+    ports::entry r = ports::of_in(s.end, s.name);
     r.inbox = name_;
     (ports::apply(r, options), ...);
     owner.add_port(r);

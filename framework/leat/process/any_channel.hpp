@@ -50,9 +50,11 @@ struct port_type {
   void (*held_json)(const csp::hold_base& h, std::string& to) = nullptr;
   // Takes a value out and destroys it. False: there is none.
   bool (*discard)(csp::channel_base& c) = nullptr;
-  recv_status (*recv_json)(csp::channel_base& c, std::string& to, std::int64_t until) = nullptr;
-  // Throws message_error.
-  send_status (*send_json)(csp::channel_base& c, std::string_view text, std::int64_t until) = nullptr;
+  // A value, for somebody who knows its shape only: taken before it is destroyed, filled before it is sent.
+  // What they throw is passed on; nothing is sent then. Null: its content cannot be seen.
+  using look_fn = void (*)(void* context, void* v, const type_shape& s);
+  recv_status (*recv_any)(csp::channel_base& c, std::int64_t until, void* context, look_fn take) = nullptr;
+  send_status (*send_any)(csp::channel_base& c, std::int64_t until, void* context, look_fn fill) = nullptr;
 
   std::string message_name() const { return type_name(message()); }
   std::string reply_name() const { return reply ? type_name(reply()) : std::string(); }
@@ -108,18 +110,18 @@ constexpr port_type make_type() {
     t.fan = [](csp::several::parts all) { return csp::fan_out<T>(std::move(all)); };
   }
   if constexpr (std::is_void_v<reply> && std::is_default_constructible_v<T>) {
-    t.recv_json = [](csp::channel_base& c, std::string& to, std::int64_t until) {
+    t.recv_any = [](csp::channel_base& c, std::int64_t until, void* context, port_type::look_fn take) {
       std::optional<T> v;
       const recv_status s = csp::recv_value(&c, v, until);
-      if (v) shapes::write_json(shape_of<T>(), &*v, to);
+      if (v) take(context, &*v, shape_of<T>());
       return s;
     };
     t.held_json = [](const csp::hold_base& h, std::string& to) {
       shapes::write_json(shape_of<T>(), &*static_cast<const csp::hold<T>&>(h).value, to);
     };
-    t.send_json = [](csp::channel_base& c, std::string_view text, std::int64_t until) {
+    t.send_any = [](csp::channel_base& c, std::int64_t until, void* context, port_type::look_fn fill) {
       T v{};
-      shapes::read_json(shape_of<T>(), &v, text, {});
+      fill(context, &v, shape_of<T>());
       return csp::send_value(&c, v, until);
     };
   }
@@ -200,6 +202,9 @@ class any_channel {
   const port_type* type_ = nullptr;
   csp::ref<csp::channel_base> state_;
 };
+
+// Throws wiring_error if it carries something that cannot be told as a record.
+void check_converts(const any_channel& c);
 
 // "reading answered by status"
 std::string describe_content(const port_type& t);

@@ -9,6 +9,7 @@
 #include <leat/base/value.hpp>
 #include <leat/process/message.hpp>
 #include <leat/process/path.hpp>
+#include <leat/process/record.hpp>
 #include <leat/process/scalar.hpp>
 
 namespace leat::shapes {
@@ -43,6 +44,35 @@ void put_text(output& out, std::string_view t) {
 }
 void put_simple(output& out, std::uint8_t what) {
   out.push_back(static_cast<std::uint8_t>(simple << 5 | what));
+}
+
+void put_real(output& out, double d) {
+  put_simple(out, twice);
+  put_bytes(out, std::bit_cast<std::uint64_t>(d), 8);
+}
+void put_time(output& out, std::string_view kind, nanoseconds ns) {
+  put_head(out, map, 1);
+  put_text(out, kind);
+  put_integer(out, from_signed(ns.count()));
+}
+void put_field(output& out, const field_value& v) {
+  switch (v.kind()) {
+    case field_kind::boolean: return put_simple(out, std::get<bool>(v) ? simple_true : simple_false);
+    case field_kind::integer: return put_integer(out, from_signed(std::get<std::int64_t>(v)));
+    case field_kind::real: return put_real(out, std::get<double>(v));
+    case field_kind::text: return put_text(out, std::get<std::string>(v));
+    case field_kind::duration: return put_time(out, "d", std::get<nanoseconds>(v));
+    case field_kind::moment: return put_time(out, "t", std::get<moment>(v).time_since_epoch());
+    case field_kind::none:
+    case field_kind::any: return put_simple(out, simple_null);
+  }
+}
+void put_record(output& out, const record& r) {
+  put_head(out, map, r.size());
+  for (const record::field& f : r) {
+    put_text(out, f.name);
+    put_field(out, f.value);
+  }
 }
 
 class cbor_reader {
@@ -211,6 +241,7 @@ class cbor_reader {
         return;
       }
       case form::structure: return read_structure(s, v, path, depth);
+      case form::record: return read_record(as<record>(v), path);
       case form::opaque: fail(at_, path, "a '" + std::string(s.name) + "' cannot be carried");
     }
   }
@@ -238,6 +269,51 @@ class cbor_reader {
     }
   }
 
+  void read_record(record& r, const step* path) {
+    const std::size_t begin = at_;
+    const std::size_t n = count(map, path, "a map");
+    if (n > most_fields) fail(begin, path, "more than " + std::to_string(most_fields) + " fields");
+    r.clear();
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t name_at = at_;
+      std::string name = take_text(path, "the name of a field");
+      if (r.find(name)) fail(name_at, path, "the field " + quoted(name) + " comes twice");
+      const step here{path, name};
+      field_value v = field(&here);
+      r.append(std::move(name), std::move(v));
+    }
+  }
+
+  // A moment or a duration is {"t": ns} or {"d": ns}, so that it comes back as what it was.
+  field_value field(const step* path) {
+    const std::size_t begin = at_;
+    const head h = next(path);
+    at_ = begin;
+    switch (h.kind) {
+      case positive:
+      case negative: return signed_integer(path, "a whole number");
+      case text:
+      case bytes: return take_text(path, "a text");
+      case map: {
+        if (count(map, path, "a time") != 1) fail(begin, path, "a record has no records within it");
+        const std::string kind = take_text(path, "\"t\" or \"d\"");
+        const nanoseconds ns(signed_integer(path, "nanoseconds"));
+        if (kind == "t") return moment(ns);
+        if (kind != "d") fail(begin, path, "expected \"t\" or \"d\", got " + quoted(kind));
+        return ns;
+      }
+      case simple:
+        if (h.low == simple_false || h.low == simple_true || h.low == simple_null) {
+          ++at_;
+          return h.low == simple_null ? field_value() : field_value(h.low == simple_true);
+        }
+        return real(path);
+      default: expected(begin, path, "a number, a text, true, false or null", h);
+    }
+  }
+
+  static constexpr std::size_t most_fields = 4096;
+
   const std::span<const std::uint8_t> in_;
   const message_limits& limits_;
   std::size_t at_ = 0;
@@ -256,8 +332,7 @@ void write_cbor(const type_shape& s, const void* v, output& out) {
         put_simple(out, single);
         return put_bytes(out, std::bit_cast<std::uint32_t>(as<float>(v)), 4);
       }
-      put_simple(out, twice);
-      return put_bytes(out, std::bit_cast<std::uint64_t>(as<double>(v)), 8);
+      return put_real(out, as<double>(v));
     case form::text: return put_text(out, as<std::string>(v));
     case form::enumeration: {
       const enumerator* const e = find_value(s, s.get(v));
@@ -281,6 +356,7 @@ void write_cbor(const type_shape& s, const void* v, output& out) {
         write_cbor(s.fields[i].type(), s.fields[i].in(part_of(v)), out);
       }
       return;
+    case form::record: return put_record(out, as<record>(v));
     case form::opaque: return put_simple(out, simple_null);
   }
 }

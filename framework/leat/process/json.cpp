@@ -6,6 +6,7 @@
 
 #include <leat/base/value.hpp>
 #include <leat/process/message.hpp>
+#include <leat/process/record.hpp>
 #include <leat/process/scalar.hpp>
 
 namespace leat::shapes {
@@ -44,7 +45,40 @@ void write_text(const std::string& text, std::string& out) {
   out += quoted(clean);
 }
 
+void write_record(const record& r, std::string& out) {
+  out += '{';
+  for (const record::field& f : r) {
+    if (out.back() != '{') out += ',';
+    write_text(f.name, out);
+    out += ':';
+    write_json(f.value, out);
+  }
+  out += '}';
+}
+
 }  // namespace
+
+void write_json(const field_value& v, std::string& out) {
+  switch (v.kind()) {
+    case field_kind::boolean: out += std::get<bool>(v) ? "true" : "false"; return;
+    case field_kind::integer: out += std::to_string(std::get<std::int64_t>(v)); return;
+    case field_kind::real: {
+      const std::size_t begin = out.size();
+      const double d = std::get<double>(v);
+      write_real(shape_of<double>(), &d, out);
+      // Read back, it is to be a real again.
+      if (out.find_first_not_of("-0123456789", begin) == std::string::npos) out += ".0";
+      return;
+    }
+    case field_kind::text: return write_text(std::get<std::string>(v), out);
+    case field_kind::duration: out += quoted(format_duration(std::get<nanoseconds>(v))); return;
+    case field_kind::moment:
+      out += quoted(moment_text(std::get<moment>(v).time_since_epoch().count()));
+      return;
+    case field_kind::none:
+    case field_kind::any: out += "null"; return;
+  }
+}
 
 void write_json(const type_shape& s, const void* v, std::string& out) {
   switch (s.form) {
@@ -90,6 +124,7 @@ void write_json(const type_shape& s, const void* v, std::string& out) {
       }
       out += '}';
       return;
+    case form::record: return write_record(as<record>(v), out);
     case form::opaque: out += quoted("<" + std::string(s.name) + ">"); return;
   }
 }

@@ -8,6 +8,7 @@
 #include <leat/base/value.hpp>
 #include <leat/process/message.hpp>
 #include <leat/process/path.hpp>
+#include <leat/process/record.hpp>
 #include <leat/process/scalar.hpp>
 
 namespace leat::shapes {
@@ -131,6 +132,7 @@ class json_reader {
         return;
       case form::list: return read_list(s, v, path, depth);
       case form::structure: return read_structure(s, v, path, depth);
+      case form::record: as<record>(v).clear(); return read_record(as<record>(v), {}, path, depth);
       case form::opaque: fail(at_, path, "a '" + std::string(s.name) + "' cannot be written as text");
     }
   }
@@ -322,6 +324,50 @@ class json_reader {
     }
     ++at_;
   }
+
+  // An object within it gives its fields names with points.
+  void read_record(record& r, const std::string& prefix, const step* path, unsigned depth) {
+    if (!take('{')) expected(path, "an object");
+    if (depth == 0) fail(at_, path, "deeper than " + std::to_string(limits_.depth) + " levels");
+    if (take('}')) return;
+    do {
+      skip_blanks();
+      const std::size_t begin = at_;
+      if (!next_is('"')) expected(path, "the name of a field");
+      const std::string name = prefix + text(path);
+      if (!take(':')) expected(path, "':'");
+      const step here{path, name};
+      if (next_is('{')) {
+        read_record(r, name + '.', path, depth - 1);
+        continue;
+      }
+      if (r.find(name)) fail(begin, path, "the field " + quoted(name) + " comes twice");
+      if (++elements_ > most_fields)
+        fail(begin, path, "more than " + std::to_string(most_fields) + " fields");
+      r.append(name, field(&here));
+    } while (take(','));
+    if (!take('}')) expected(path, "',' or '}'");
+  }
+
+  field_value field(const step* path) {
+    skip_blanks();
+    if (take_word("null")) return {};
+    if (take_word("true")) return true;
+    if (take_word("false")) return false;
+    if (next_is('"')) return text(path);
+    const std::size_t begin = at_;
+    bool whole = false;
+    if (next_is('[')) expected(path, "a number, a text, true, false or null");
+    const std::string_view digits = number(path, whole);
+    std::int64_t i = 0;
+    if (whole && std::from_chars(digits.data(), digits.data() + digits.size(), i).ec == std::errc{}) return i;
+    at_ = begin;
+    double d = 0;
+    read_real(shape_of<double>(), &d, path);
+    return d;
+  }
+
+  static constexpr std::size_t most_fields = 4096;  // of a record: each name is looked for among the others
 
   const std::string_view text_;
   const message_limits& limits_;

@@ -87,26 +87,32 @@ std::string process::who() const {
 }
 
 void process::connect(connected& c, const any_channel& channel) const {
-  const ports::record& port = c.port;
+  const ports::entry& port = c.port;
   try {
-    channel.check_type(*port.type);
+    if (!port.converts) {
+      channel.check_type(*port.type);
+    } else {
+      check_converts(channel);
+      if (c.type) channel.check_type(*c.type);  // several channels are of one type
+    }
   } catch (const wiring_error& e) {
     throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + e.what());
   }
+  c.type = &channel.type();
   csp::ref<csp::channel_base> side = channel.state();
   if (!port.is_out && side->kind() == flavour::broadcast)
     side = csp::subscribe_to(side, side->capacity(), side->when_full());
-  if (port.is_out && !c.to.empty() && !port.type->fan)
+  if (port.is_out && !c.to.empty() && !c.type->fan)
     throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + describe_content(*port.type) +
                        " cannot be copied, so it can go to one channel only");
   c.to.push_back(std::move(side));
   csp::ref<csp::channel_base> end = c.to.size() == 1 ? c.to.front()
-                                    : port.is_out    ? port.type->fan(c.to)
-                                                     : port.type->merge(c.to);
+                                    : port.is_out    ? c.type->fan(c.to)
+                                                     : c.type->merge(c.to);
   if (c.record)
-    end = port.is_out ? port.type->gate_out(std::move(end), c.record)
-                      : port.type->gate_in(std::move(end), c.record);
-  port.bind(port.end, std::move(end));
+    end =
+        port.is_out ? c.type->gate_out(std::move(end), c.record) : c.type->gate_in(std::move(end), c.record);
+  port.bind(port.end, std::move(end), *c.type, c.names);
 }
 
 void process::connect(std::string_view port, const any_channel& channel) {
@@ -118,8 +124,8 @@ void process::connect(std::string_view port, const any_channel& channel) {
                      (known.empty() ? "none" : known));
 }
 
-void process::add_port(const ports::record& r) {
-  connected& c = ports_.emplace_back(connected{r, {}, {}});
+void process::add_port(const ports::entry& r) {
+  connected& c = ports_.emplace_back(connected{r, {}});
   if (!making_) return;
   if (making_->describes) {
     port_schema s;
@@ -132,6 +138,9 @@ void process::add_port(const ports::record& r) {
     s.shareable = !r.is_exclusive;
     s.inbox = r.inbox;
     s.help = r.help;
+    s.converts = r.converts;
+    s.fields = r.fields;
+    s.fields_of = r.fields_of;
     making_->describes->ports.push_back(std::move(s));
     making_->types->push_back(r.type);
     return;
@@ -139,6 +148,7 @@ void process::add_port(const ports::record& r) {
   for (const port_binding& b : making_->options->ports) {
     if (b.port != r.name) continue;
     c.record = b.record;
+    c.names = b.names;
     for (const any_channel& channel : b.channels) {
       try {
         connect(c, channel);
@@ -174,6 +184,15 @@ void process::add_setting(const setting_registration& s) {
   std::string why = shapes::read_value(*s.shape, s.to, *given);
   if (why.empty()) why = shapes::check_limits(*s.shape, s.to, *s.limits);
   if (!why.empty()) wrong(why);
+}
+
+void process::note_field_setting(std::string_view name, std::string_view port, field_kind kind) {
+  if (!making_ || !making_->describes) return;
+  for (setting_schema& s : making_->describes->settings) {
+    if (s.name != name) continue;
+    s.field_of = port;
+    s.field_holds = kind;
+  }
 }
 
 }  // namespace leat

@@ -24,6 +24,7 @@
 
 #include <leat/base/value.hpp>
 #include <leat/process/any_channel.hpp>
+#include <leat/process/record.hpp>
 
 namespace leat {
 
@@ -43,6 +44,7 @@ struct port_binding {
   std::string port;
   std::vector<any_channel> channels;
   std::shared_ptr<csp::gate_record> record = {};  // what passes is noted there (csp/gate.hpp)
+  field_renames names = {};                       // of a port for records
 };
 
 class state_store;  // state.hpp
@@ -59,7 +61,7 @@ class process;
 
 namespace ports {
 
-struct record {
+struct entry {
   std::string_view name;
   bool is_out = false;
   bool is_optional = false;
@@ -68,27 +70,34 @@ struct record {
   std::string_view help = {};
   const port_type* type = nullptr;
   void* end = nullptr;
-  void (*bind)(void* end, csp::ref<csp::channel_base> to) = nullptr;
+  void (*bind)(void* end, csp::ref<csp::channel_base> to, const port_type& type,
+               const field_renames& names) = nullptr;
+  // Ports for records (record_port.hpp): the channel may be of any message with fields.
+  bool converts = false;
+  std::vector<record_field> fields = {};
+  std::string_view fields_of = {};
 };
 
-inline void apply(record& r, optional_port_t) noexcept { r.is_optional = true; }
-inline void apply(record& r, exclusive_port_t) noexcept { r.is_exclusive = true; }
-inline void apply(record& r, std::string_view help) noexcept { r.help = help; }
+inline void apply(entry& r, optional_port_t) noexcept { r.is_optional = true; }
+inline void apply(entry& r, exclusive_port_t) noexcept { r.is_exclusive = true; }
+inline void apply(entry& r, std::string_view help) noexcept { r.help = help; }
 
 template <class T>
-record of_in(in<T>& end, std::string_view name) noexcept {
-  return {
-      .name = name, .type = &type_of<T>, .end = &end, .bind = [](void* e, csp::ref<csp::channel_base> to) {
-        *static_cast<in<T>*>(e) = in<T>(std::move(to));
-      }};
+entry of_in(in<T>& end, std::string_view name) noexcept {
+  return {.name = name,
+          .type = &type_of<T>,
+          .end = &end,
+          .bind = [](void* e, csp::ref<csp::channel_base> to, const port_type&, const field_renames&) {
+            *static_cast<in<T>*>(e) = in<T>(std::move(to));
+          }};
 }
 template <class T>
-record of_out(out<T>& end, std::string_view name) noexcept {
+entry of_out(out<T>& end, std::string_view name) noexcept {
   return {.name = name,
           .is_out = true,
           .type = &type_of<T>,
           .end = &end,
-          .bind = [](void* e, csp::ref<csp::channel_base> to) {
+          .bind = [](void* e, csp::ref<csp::channel_base> to, const port_type&, const field_renames&) {
             *static_cast<out<T>*>(e) = out<T>(std::move(to));
           }};
 }
@@ -122,8 +131,9 @@ class process {
   using ask = leat::ask<Req, Rep>;
 
   // For the members; not for users.
-  void add_port(const ports::record& r);
+  void add_port(const ports::entry& r);
   void add_setting(const setting_registration& s);
+  void note_field_setting(std::string_view name, std::string_view port, field_kind kind);
   state_store* states() const noexcept { return states_.get(); }
 
  protected:
@@ -132,9 +142,11 @@ class process {
  private:
   friend void processes::release(process& p, const process_options& o);
   struct connected {
-    ports::record port;
+    ports::entry port;
     csp::several::parts to;
     std::shared_ptr<csp::gate_record> record = {};
+    const port_type* type = nullptr;  // of its channels
+    field_renames names = {};
   };
   void connect(connected& c, const any_channel& channel) const;
   std::string who() const;
@@ -148,13 +160,13 @@ class process {
 // What in<T> and out<T> call (csp/channel.hpp).
 template <class T, class... Options>
 void register_port(process* owner, in<T>& end, std::string_view name, const Options&... options) {
-  ports::record r = ports::of_in(end, name);
+  ports::entry r = ports::of_in(end, name);
   (ports::apply(r, options), ...);
   owner->add_port(r);
 }
 template <class T, class... Options>
 void register_port(process* owner, out<T>& end, std::string_view name, const Options&... options) {
-  ports::record r = ports::of_out(end, name);
+  ports::entry r = ports::of_out(end, name);
   (ports::apply(r, options), ...);
   owner->add_port(r);
 }

@@ -111,6 +111,7 @@ class class_registry final : public catalog {
     known->schema.size = s.size;
     for (std::size_t i = 0; i < s.field_count; ++i)
       known->schema.fields.push_back({std::string(s.fields[i].name), type_name(s.fields[i].type())});
+    known->schema.as_record = record_fields(s);
   }
 
   void add(const process_class& c) {

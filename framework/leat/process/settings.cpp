@@ -172,6 +172,7 @@ std::string read_value(const type_shape& s, void* to, const value& from) {
     case form::structure: return read_structure(s, to, from);
     case form::maybe: s.clear(to); return read_value(s.element(), s.append(to), from);
     case form::moment:
+    case form::record:
     case form::opaque: break;
   }
   return "a setting cannot be of type " + type_name(s);
@@ -204,6 +205,7 @@ value write_value(const type_shape& s, const void* v) {
       return value(std::move(all));
     }
     case form::moment:
+    case form::record:
     case form::opaque: break;
   }
   return {};

@@ -36,6 +36,7 @@ enum class form : std::uint8_t {
   list,
   maybe,
   structure,
+  record,  // its fields are known at run time only (record.hpp)
   opaque,  // has a name, and nothing that others can see
 };
 

@@ -23,14 +23,20 @@ std::size_t any_channel::discard() const {
 }
 
 recv_status any_channel::recv_json(std::string& to, deadline d) const {
-  if (!type_->recv_json) throw wiring_error(describe_content(*type_) + " cannot be written as text");
+  if (!type_->recv_any) throw wiring_error(describe_content(*type_) + " cannot be written as text");
   to.clear();
-  return type_->recv_json(*state_.get(), to, csp::until_ns(d));
+  return type_->recv_any(*state_.get(), csp::until_ns(d), &to,
+                         [](void* context, void* v, const type_shape& s) {
+                           shapes::write_json(s, v, *static_cast<std::string*>(context));
+                         });
 }
 
 send_status any_channel::send_json(std::string_view text, deadline d) const {
-  if (!type_->send_json) throw wiring_error(describe_content(*type_) + " cannot be written as text");
-  return type_->send_json(*state_.get(), text, csp::until_ns(d));
+  if (!type_->send_any) throw wiring_error(describe_content(*type_) + " cannot be written as text");
+  return type_->send_any(*state_.get(), csp::until_ns(d), &text,
+                         [](void* context, void* v, const type_shape& s) {
+                           shapes::read_json(s, v, *static_cast<std::string_view*>(context), {});
+                         });
 }
 
 void any_channel::check_type(const port_type& wanted) const {
@@ -40,6 +46,14 @@ void any_channel::check_type(const port_type& wanted) const {
       "channel '" + name() + "' carries " + describe_content(*type_) + ", not " + describe_content(wanted) +
       (describe_content(*type_) == describe_content(wanted) ? " of another C++ type with the same name"
                                                             : ""));
+}
+
+void check_converts(const any_channel& c) {
+  if (!c) throw wiring_error("no channel where one of records is wanted");
+  const form f = c.type().message().form;
+  if (!c.type().recv_any || (f != form::structure && f != form::record))
+    throw wiring_error("channel '" + c.name() + "' carries " + describe_content(c.type()) +
+                       ", which has no fields that a record could have");
 }
 
 }  // namespace leat
