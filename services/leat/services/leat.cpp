@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/main.hpp>
+#include <leat/stock.hpp>
 
-int main(int argc, char** argv) { return leat::main(argc, argv); }
+int main(int argc, char** argv) {
+  leat::stock::use();
+  return leat::main(argc, argv);
+}

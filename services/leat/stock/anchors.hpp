@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The files with stock classes, one word for each; a file says LEAT_STOCK_ANCHOR(word) once. Not installed.
+#pragma once
+
+#define LEAT_STOCK_FILES(X) X(log)
+
+namespace leat::stock::anchors {
+#define LEAT_STOCK_DECLARE(file) void file() noexcept;
+LEAT_STOCK_FILES(LEAT_STOCK_DECLARE)
+#undef LEAT_STOCK_DECLARE
+}  // namespace leat::stock::anchors
+
+#define LEAT_STOCK_ANCHOR(file) \
+  void leat::stock::anchors::file() noexcept {}
