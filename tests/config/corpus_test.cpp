@@ -78,7 +78,10 @@ TEST_CASE("each broken file is reported as expected, to the column") {
                            "version",
                            "empty",
                            "file",
-                           "thread"}) {
+                           "thread",
+                           "map",
+                           "unknown-field",
+                           "field-type"}) {
     CAPTURE(rule);
     CHECK(rules.count(rule) == 1);
   }
@@ -104,6 +107,10 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
       {"a channel without a reader", "no-reader", {"channel-no-reader"}},
       {"a channel without a writer", "no-writer", {"channel-no-writer"}},
       {"type mismatches", "type-mismatch", {"channel-types", "channel-types-reply", "channel-types-unnamed"}},
+      {"fields of records that are not there",
+       "unknown-field",
+       {"field-unknown", "field-default", "field-needed"}},
+      {"fields that hold something else", "field-type", {"field-kind"}},
       {"duplicate ids", "duplicate", {"duplicate-process", "duplicate-key", "duplicate-channel-in-port"}},
       {"cycles of channels that block", "cycle", {"cycle", "cycle-self"}},
       {"replicas on ports that cannot be shared", "replicas", {"replicas-unshareable"}},
@@ -164,5 +171,5 @@ TEST_CASE("a folder is read as a whole") {
   const checked c = check({"good"}, classes());
   CHECK(c.found.all().empty());
   REQUIRE(c.plan);
-  CHECK(c.plan->services.size() == 5);
+  CHECK(c.plan->services.size() == 6);
 }

@@ -91,9 +91,45 @@ class test_catalog final : public catalog {
     asker.ports.back().reply = "answer";
     add(asker);
 
+    class_schema sim{.name = "sensor-sim", .help = "sends records"};
+    sim.ports.push_back(converting(out("values", "record")));
+    sim.ports.back().fields = {
+        {"sensor", field_kind::text}, {"at", field_kind::moment}, {"value", field_kind::real}};
+    add(sim);
+
+    class_schema deadband{.name = "deadband", .help = "passes on what has changed"};
+    deadband.ports.push_back(converting(in("values", "record")));
+    deadband.ports.push_back(converting(out("out", "record")));
+    deadband.ports.back().fields_of = "values";
+    deadband.settings.push_back({.name = "field",
+                                 .kind = kind::text,
+                                 .default_value = value("value"),
+                                 .field_of = "values",
+                                 .field_holds = field_kind::real});
+    deadband.settings.push_back(
+        {.name = "keys", .kind = kind::list, .element = {{.kind = kind::text}}, .field_of = "values"});
+    add(deadband);
+
+    class_schema record{.name = "recorder", .help = "takes records"};
+    record.ports.push_back(converting(in("values", "record")));
+    record.ports.back().fields = {{"at", field_kind::moment, true}};
+    add(record);
+
+    class_schema trend{.name = "trend", .help = "takes records with a value"};
+    trend.ports.push_back(converting(in("values", "record")));
+    trend.ports.back().fields = {{"value", field_kind::real}};
+    add(trend);
+
     for (const char* name : {"answer", "query", "reading", "sample"})
-      messages_.push_back(
-          {.name = name, .size = 16, .fields = {{"celsius", "double"}, {"at_ms", "integer"}}});
+      messages_.push_back({.name = name,
+                           .size = 16,
+                           .fields = {{"celsius", "double"}, {"at_ms", "integer"}},
+                           .as_record = {{"celsius", field_kind::real}, {"at_ms", field_kind::integer}}});
+    messages_.push_back({.name = "record", .size = 24});
+    messages_.push_back({.name = "uint32", .size = 4});
+    class_schema count{.name = "counter", .help = "counts"};
+    count.ports.push_back(out("count", "uint32"));
+    add(count);
   }
 
   const class_schema* find_class(std::string_view name) const override { return find(classes_, name); }
@@ -107,6 +143,10 @@ class test_catalog final : public catalog {
   }
   static port_schema out(const char* name, const char* message) {
     return {.name = name, .direction = port_direction::out, .message = message, .value_size = 16};
+  }
+  static port_schema converting(port_schema p) {
+    p.converts = true;
+    return p;
   }
   void add(const class_schema& c) { classes_.push_back(c); }
 

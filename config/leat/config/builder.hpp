@@ -38,12 +38,21 @@ struct delivery_builder {
   delivery how = delivery::at_most_once;
 };
 
+struct map_builder {
+  struct rename {
+    named here, there;
+  };
+  named port;
+  std::vector<rename> fields = {};
+};
+
 struct process_builder {
   named id;
   named use = {};  // without a text: missing, and reported
   value config = {};
   place config_at = {};
   std::vector<port_builder> in = {}, out = {};
+  std::vector<map_builder> maps = {};
   unsigned replicas = 1;
   place replicas_at = {};
   std::optional<std::size_t> stack = {};

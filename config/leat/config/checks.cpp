@@ -14,6 +14,8 @@ namespace leat::config {
 
 namespace {
 
+constexpr std::string_view records = "record";
+
 struct joined_type {
   std::string message, reply;
 
@@ -44,11 +46,14 @@ class type_check {
     const joined_type* first = declared()          ? &declared_
                                : opinions_.empty() ? nullptr
                                                    : &opinions_.front().type;
-    if (!first) return;
+    if (!first) {
+      if (converts_) channel_.message = records;
+      return;
+    }
     channel_.message = first->message;
     channel_.reply = first->reply;
     const opinion* wrong = find_other(*first);
-    if (!wrong) return;
+    if (!wrong) return check_record();
     if (source_ && source_->type) {
       finding& f =
           d_.found.error("type-mismatch", source_->type->at,
@@ -73,10 +78,38 @@ class type_check {
   void add(const endpoint& e, const char* does) {
     const port_schema* s = d_.out.processes[e.process].ports[e.port].schema;
     if (!s) return;
+    if (s->converts) {
+      // It takes what the others have.
+      if (!converts_) converts_ = &e;
+      if (opinions_.empty()) channel_.value_size = std::max(channel_.value_size, s->value_size);
+      return;
+    }
     joined_type t{s->message, s->reply};
     std::string text = d_.port_name(e) + does + shown(t);
     opinions_.push_back({e.at, std::move(t), std::move(text)});
     channel_.value_size = std::max(channel_.value_size, s->value_size);
+  }
+
+  // A port for records is joined to it: its messages must have fields, and one port at least must bring their
+  // C++ type.
+  void check_record() {
+    if (!converts_ || channel_.message == records) return;
+    const std::string who = d_.port_name(*converts_);
+    if (opinions_.empty()) {
+      d_.found.error("type-mismatch", source_->type->at,
+                     "channel '" + channel_.name + "' has ports for records only: its type is '" +
+                         std::string(records) + "'");
+      channel_.message = records;
+      return;
+    }
+    const message_schema* const m = d_.classes.find_message(channel_.message);
+    if (channel_.reply.empty() && (!m || !m->as_record.empty())) return;
+    const place at = converts_->at.known() ? converts_->at : channel_.at;
+    finding& f = d_.found.error("type-mismatch", at,
+                                "channel '" + channel_.name + "' carries " +
+                                    shown({channel_.message, channel_.reply}) +
+                                    ", which has no fields that a record could have");
+    f.label = who + " is for records";
   }
 
   bool declared() {
@@ -114,6 +147,7 @@ class type_check {
   channel_plan& channel_;
   const channel_builder* source_;
   std::vector<opinion> opinions_;
+  const endpoint* converts_ = nullptr;  // the first port that takes any message with fields
   joined_type declared_;
 };
 

@@ -153,6 +153,11 @@ std::string key_json(const key_info& k) {
       out.raw("anyOf", '[' + choice + ",{\"type\":\"object\",\"additionalProperties\":" + choice + "}]");
       break;
     }
+    case key_shape::maps:
+      out.text("type", "object")
+          .raw("additionalProperties",
+               object().text("type", "object").raw("additionalProperties", R"({"type":"string"})").done());
+      break;
     case key_shape::section: out.raw("allOf", '[' + reference(k.type.name) + ']'); break;
     case key_shape::named_section: out.raw("allOf", '[' + by_name(reference(k.type.name)) + ']'); break;
     case key_shape::overrides: out.raw("allOf", '[' + by_name(reference("override")) + ']'); break;

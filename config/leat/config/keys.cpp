@@ -133,6 +133,9 @@ std::vector<key_section> make_sections() {
                 "port = channel, or a list of channels to read from; a channel is `\"name\"`, "
                 "`\"process.port\"` (an unnamed channel) or `\"service/name\"`"),
         special(key_shape::ports, "out", "", "port = channel, or a list of channels to send to"),
+        special(key_shape::maps, "map", "names as they are",
+                "of a port for records: what the process calls a field = what the channel's messages call "
+                "it; `map = { values = { value = \"celsius\" } }`"),
         setting(integer("replicas", 1, 65536) | 1, "so many run at once and share the ports"),
         setting(stack("stack"), "as in [runtime]", "stack of each replica"),
         setting(thread(), "own = false", "runs as a G among others unless it has a thread of its own"),
@@ -213,6 +216,7 @@ std::string type_text(const key_info& k) {
     case key_shape::ports: return "table of ports";
     case key_shape::policies: return "table of readers, each as `full`";
     case key_shape::deliveries: return "one of \"at-most-once\" \"at-least-once\", or a table of ports";
+    case key_shape::maps: return "table of ports, each a table of fields";
     case key_shape::section: return "table";
     case key_shape::named_section: return "tables by name";
     case key_shape::overrides: return "tables by service";

@@ -20,6 +20,7 @@ enum class key_shape : std::uint8_t {
   ports,          // a table: port = channel, or a list of channels
   policies,       // a table: reader = what happens when it is full
   deliveries,     // at-least-once or at-most-once, or a table: in port = one of these
+  maps,           // a table: port = { field = "field" }
   section,        // a table whose keys are those of the section of this name
   named_section,  // a table of such tables, by name
   overrides,      // a table by service of what overrides it

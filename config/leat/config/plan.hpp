@@ -65,10 +65,17 @@ struct thread_plan {
   std::optional<unsigned> priority = {};
 };
 
+// A field of records at a port: what the process calls it, and what the channel's messages call it.
+struct rename_plan {
+  std::string here, there;
+  place here_at = {}, there_at = {};
+};
+
 struct port_plan {
   const port_schema* schema = nullptr;  // of the class; lives as long as the catalog
   std::vector<index> channels = {};     // none: unconnected
   config::delivery delivery = config::delivery::at_most_once;
+  std::vector<rename_plan> names = {};
 };
 
 struct process_plan {

@@ -118,6 +118,32 @@ std::vector<delivery_builder> read_deliveries(const section& s, findings& found)
   return out;
 }
 
+// map = { values = { value = "celsius" } }
+std::vector<map_builder> read_maps(const section& s, findings& found) {
+  std::vector<map_builder> out;
+  const value* v = s.find("map");
+  if (!v) return out;
+  for (const value_member& m : v->get<value::table>()) {
+    const std::string what = "the map of port '" + m.key + "'";
+    map_builder port{{m.key, m.key_at}};
+    if (m.value.kind() != value_kind::table) {
+      if (m.value)
+        found.error("type", m.value.at(),
+                    what + " must be a table, not " + kind_with_article(m.value.kind()));
+      continue;
+    }
+    for (const value_member& f : m.value.get<value::table>()) {
+      if (const auto* there = f.value.get_if<std::string>())
+        port.fields.push_back({{f.key, f.key_at}, {*there, f.value.at()}});
+      else if (f.value)
+        found.error("type", f.value.at(),
+                    what + ": a field must be text, not " + kind_with_article(f.value.kind()));
+    }
+    out.push_back(std::move(port));
+  }
+  return out;
+}
+
 process_builder read_process(const value_member& m, findings& found) {
   const section s("process", m.value, "[process." + m.key + ']', m.key_at, found);
   process_builder p{{m.key, m.key_at}};
@@ -128,6 +154,7 @@ process_builder read_process(const value_member& m, findings& found) {
   }
   if (const value* in = s.find("in")) read_ports(*in, "", {}, p.in, found);
   if (const value* out = s.find("out")) read_ports(*out, "", {}, p.out, found);
+  p.maps = read_maps(s, found);
   p.replicas = s.get<unsigned>("replicas").value_or(1);
   p.replicas_at = s.at("replicas");
   p.stack = s.get<std::size_t>("stack");

@@ -68,6 +68,41 @@ void resolve_deliveries(draft& d, const process_builder& from, process_plan& p) 
                     "'attempts' means nothing without delivery = \"at-least-once\"");
 }
 
+void resolve_maps(draft& d, const process_builder& from, process_plan& p) {
+  if (!p.type) return;
+  for (const map_builder& m : from.maps) {
+    std::vector<std::string_view> names;
+    port_plan* port = nullptr;
+    for (port_plan& candidate : p.ports) {
+      if (candidate.schema->converts) names.push_back(candidate.schema->name);
+      if (candidate.schema->name == m.port.text) port = &candidate;
+    }
+    if (!port) {
+      report_unknown("unknown-port", m.port.at,
+                     "unknown port '" + m.port.text + "' of '" + p.type->name + "'", m.port.text, names,
+                     d.found);
+      continue;
+    }
+    if (!port->schema->converts) {
+      d.found.error("map", m.port.at,
+                    "port '" + m.port.text + "' of '" + p.type->name + "' is for '" + port->schema->message +
+                        "', not for records: there is nothing to map");
+      continue;
+    }
+    for (const map_builder::rename& f : m.fields) {
+      const auto same = std::find_if(port->names.begin(), port->names.end(),
+                                     [&](const rename_plan& r) { return r.there == f.there.text; });
+      if (same != port->names.end()) {
+        finding& e =
+            d.found.error("map", f.there.at, "field '" + f.there.text + "' is mapped twice at this port");
+        e.notes.push_back({same->there_at, "here already"});
+        continue;
+      }
+      port->names.push_back({f.here.text, f.there.text, f.here.at, f.there.at});
+    }
+  }
+}
+
 process_plan resolve_process(draft& d, const process_builder& from, index service) {
   process_plan p{from.id.text, service, from.id.at};
   p.type = resolve_class(d, from);
@@ -88,6 +123,7 @@ process_plan resolve_process(draft& d, const process_builder& from, index servic
   p.restart = effective_restart(from.restart, d.from.restart);
   p.attempts = from.attempts;
   resolve_deliveries(d, from, p);
+  resolve_maps(d, from, p);
   return p;
 }
 
@@ -118,6 +154,7 @@ std::optional<plan> resolve(const builder& from, const catalog& classes, finding
   if (from.complete) {
     resolve_channels(d);
     check_channels(d);
+    check_fields(d);
     check_topology(d);
   }
   if (!from.complete || found.errors() > 0) return std::nullopt;

@@ -46,6 +46,7 @@ struct draft {
 void resolve_processes(draft& d);  // classes, settings, what has defaults elsewhere
 void resolve_channels(draft& d);   // declared channels, then ports to channels
 void check_channels(draft& d);     // types, readers, writers, policies
+void check_fields(draft& d);       // records: which fields there are, and which are wanted
 void check_topology(draft& d);     // ports left open, replicas, cycles, memory, [runtime]
 
 }  // namespace leat::config

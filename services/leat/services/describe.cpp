@@ -27,6 +27,16 @@ void add_settings(std::string& text, const std::vector<setting_schema>& settings
   }
 }
 
+// Of records: what is sent, or must be there.
+std::string describe_fields(const port_schema& p) {
+  std::string all = p.fields_of.empty() ? "" : "all of '" + p.fields_of + "'";
+  for (const record_field& f : p.fields)
+    all += (all.empty() ? "" : ", ") + f.name + ": " + to_string(f.kind) + (f.optional ? ", optional" : "");
+  return all.empty() ? all
+                     : "        " + std::string(p.direction == port_direction::in ? "needs" : "sends") +
+                           " { " + all + " }\n";
+}
+
 }  // namespace
 
 std::string describe_text(const class_schema& c, const catalog& all) {
@@ -35,11 +45,12 @@ std::string describe_text(const class_schema& c, const catalog& all) {
     for (const port_schema& p : c.ports) {
       if (p.direction != d) continue;
       text += "  " + padded(to_string(d), 3) + ' ' + p.name + ": " + p.message;
+      if (p.converts) text += ", or any message with fields";
       if (!p.reply.empty()) text += " answered by " + p.reply;
       if (p.optional) text += ", optional";
       if (!p.shareable) text += ", not to be shared by replicas";
       if (!p.help.empty()) text += "  # " + p.help;
-      text += '\n';
+      text += '\n' + describe_fields(p);
       if (const message_schema* const m = all.find_message(p.message)) {
         std::string fields;
         for (const field_schema& f : m->fields)
@@ -59,7 +70,8 @@ std::string describe_json(const class_schema& c, bool end_line) {
     if (&p != &c.ports.front()) text += ',';
     text += "{\"name\":" + quoted(p.name) + ",\"direction\":" + quoted(to_string(p.direction)) +
             ",\"message\":" + quoted(p.message) + ",\"reply\":" + quoted(p.reply) +
-            ",\"optional\":" + (p.optional ? "true" : "false") + ",\"help\":" + quoted(p.help) + '}';
+            ",\"optional\":" + (p.optional ? "true" : "false") +
+            ",\"converts\":" + (p.converts ? "true" : "false") + ",\"help\":" + quoted(p.help) + '}';
   }
   text += "],\"settings\":[";
   for (const setting_schema& s : c.settings) {

@@ -35,6 +35,26 @@ const port_type& type_at(const config::plan& plan, const config::endpoint& e) {
   return *t;
 }
 
+// Ports for records take what the others have; if there are no others, it is records.
+const port_type& type_of_channel(const config::plan& plan, const config::channel_plan& c) {
+  const port_type* any = nullptr;
+  for (const std::vector<config::endpoint>* ends : {&c.readers, &c.writers})
+    for (const config::endpoint& e : *ends) {
+      const port_type& t = type_at(plan, e);
+      if (!plan.processes[e.process].ports[e.port].schema->converts) return t;
+      any = &t;
+    }
+  // Values that are given up come as they are.
+  for (const config::process_plan& p : plan.processes) {
+    if (!p.dead_letter || &plan.channels[*p.dead_letter] != &c) continue;
+    for (const config::port_plan& port : p.ports)
+      if (port.delivery == config::delivery::at_least_once && !port.schema->converts)
+        return *class_of(p).find_port_type(port.schema->name);
+  }
+  if (!any) throw wiring_error("nobody is joined to it");
+  return *any;
+}
+
 std::set<config::index> channels_at(const config::process_plan& p, port_direction d) {
   std::set<config::index> all;
   for (const config::port_plan& port : p.ports)
@@ -64,9 +84,7 @@ wiring::wiring(const config::plan& plan) : plan_(plan), channels_(plan.channels.
 void wiring::make(config::index channel) {
   const config::channel_plan& c = plan_.channels[channel];
   joined& j = channels_[channel];
-  const std::vector<config::endpoint>& known = c.readers.empty() ? c.writers : c.readers;
-  if (known.empty()) throw wiring_error("nobody is joined to it");
-  const port_type& type = type_at(plan_, known.front());
+  const port_type& type = type_of_channel(plan_, c);
   channel_options o;
   o.name = plan_.full_name(c);
   o.full = policy(config::effective_policy(c));
@@ -109,6 +127,9 @@ std::vector<port_binding> wiring::bindings(config::index process) const {
         if (readers[r].process == process && readers[r].port == port) end = j.shares[r];
       b.channels.push_back(end);
     }
+    std::vector<field_renames::rename> names;
+    for (const config::rename_plan& r : p.ports[port].names) names.push_back({r.here, r.there});
+    b.names = field_renames(std::move(names));
     if (!b.channels.empty()) all.push_back(std::move(b));
   }
   return all;
