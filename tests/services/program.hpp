@@ -139,15 +139,15 @@ class program {
   program& operator=(const program&) = delete;
 
   void signal(int number) const { ::kill(pid_, number); }
-  // False: it ended, or said nothing of the kind for long.
-  bool says(const std::string& text) {
+  // False: it ended, or said nothing at all for so long.
+  bool says(const std::string& text, std::chrono::milliseconds wait = patience) {
     while (said.find(text) == std::string::npos)
-      if (!read()) return false;
+      if (!read(wait)) return false;
     return true;
   }
   // Its exit code; -1: a signal.
   int end() {
-    while (read()) {
+    while (read(patience)) {
     }
     int status = 0;
     if (::waitpid(pid_, &status, 0) != pid_) return -2;
@@ -158,9 +158,9 @@ class program {
   std::string said;
 
  private:
-  bool read() {
+  bool read(std::chrono::milliseconds wait) {
     pollfd p{fd_, POLLIN, 0};
-    if (::poll(&p, 1, std::chrono::milliseconds(patience).count()) != 1) return false;
+    if (::poll(&p, 1, static_cast<int>(wait.count())) != 1) return false;
     char data[4096];
     const ssize_t n = ::read(fd_, data, sizeof data);
     if (n <= 0) return false;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The example applications, as a user runs them; each with what goes wrong in it.
+#include <filesystem>
+
+#include "services/program.hpp"
+
+using namespace leat::services::test;
+
+namespace {
+
+const std::string bin = LEAT_BIN "/", examples = LEAT_EXAMPLES "/";
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool has_command(const char* name) {
+  return std::system(("command -v " + std::string(name) + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("each application's readme is short, and its files are right") {
+  for (const std::string name : {"image-farm", "gnss"}) {
+    CAPTURE(name);
+    std::ifstream readme(examples + name + "/README.md");
+    int lines = 0;
+    for (std::string line; std::getline(readme, line);) ++lines;
+    CHECK(lines > 0);
+    CHECK(lines <= 40);
+    program check({bin + name, "check", examples + name + '/' + name + ".toml"}, {});
+    CHECK(check.end() == 0);
+  }
+}
+
+TEST_CASE(
+    "image-farm: a broken picture costs one replica, and nothing but pictures that were too many is lost") {
+  program farm({bin + "image-farm", "run", examples + "image-farm/image-farm.toml"}, {"FARM_TIME=2s"});
+  CHECK(farm.end() == 0);
+  INFO(farm.said);
+  CHECK(has(farm.said, "looked at "));
+  CHECK(has(farm.said, "channel farm/findings"));
+  CHECK_FALSE(has(farm.said, "(lost"));
+}
+
+TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {
+  if (!has_command("socat")) {
+    MESSAGE("skipped: socat is not installed");
+    return;
+  }
+  const scratch_folder line;
+  const std::string receiver = line.path() + "/receiver", port = line.path() + "/port";
+  program ptys({"/usr/bin/socat", "PTY,raw,echo=0,link=" + receiver, "PTY,raw,echo=0,link=" + port}, {});
+  const leat::deadline there(patience);
+  while (!(std::filesystem::exists(port) && std::filesystem::exists(receiver)) && !there.expired())
+    ::usleep(10'000);
+  REQUIRE(std::filesystem::exists(port));
+
+  program gnss({bin + "gnss", "run", examples + "gnss/gnss.toml"}, {"GNSS_PORT=" + port});
+  // What is written before the port is open is thrown away: so the first sentence is said until it is heard.
+  std::ifstream harbour(examples + "gnss/harbour.nmea");
+  std::ofstream out(receiver, std::ios::binary);
+  std::string first;
+  std::getline(harbour, first);
+  for (int i = 0;
+       i < 600 && !gnss.says("123500.00  54.32500 10.15333  (8 satellites)", std::chrono::milliseconds(100));
+       ++i)
+    out << first << '\n' << std::flush;
+  for (std::string sentence; std::getline(harbour, sentence);) out << sentence << '\n' << std::flush;
+  CHECK(gnss.says("123519.00  54.32896 10.15967  (11 satellites)"));
+  gnss.signal(SIGINT);
+  CHECK(gnss.end() == 0);
+  INFO(gnss.said);
+  for (int second = 123501; second <= 123519; ++second)
+    CHECK(has(gnss.said, std::to_string(second) + ".00  54.3"));
+  CHECK(has(gnss.said, "it is quarantined"));
+  CHECK(has(gnss.said, "parser::split"));
+  CHECK(has(gnss.said, R"(a value is given up after 1 failures: {"text":"$GPTXT*4F"})"));
+}
