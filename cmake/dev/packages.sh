@@ -5,6 +5,8 @@
 build_packages=(g++ cmake ninja-build libboost-context-dev libasio-dev libtomlplusplus-dev doctest-dev)
 # The formatter's version is fixed: each major version formats a little differently.
 check_packages=(clang clang-format-14 clang-tidy)
+# The counterparts that tests run against; a test says what it lacks and goes on without.
+test_packages=(libmodbus-dev pkg-config socat spin valgrind)
 
 missing_packages() {
   local package
