@@ -33,6 +33,37 @@ function spread(key, m) {
   return m == "" || m == 0 ? "" : sprintf(" ±%d%%", 50 * (value[key, count[key]] - value[key, 1]) / m + 0.5)
 }
 
+# A picture of the ratios: a bar for each peer in each row, to a logarithmic scale; left of the line Leat loses.
+function log10(v) { return log(v) / log(10) }
+function chart_x(r) { return 190 + 520 * (log10(r < 0.1 ? 0.1 : r > 100 ? 100 : r) + 1) / 3 }
+function bar(y, r, colour,   x0, x1) {
+  x0 = chart_x(1); x1 = chart_x(r)
+  printf "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"8\" fill=\"%s\"/>", (x1 < x0 ? x1 : x0), y, \
+    (x1 < x0 ? x0 - x1 : x1 - x0) + 0.5, colour > svg
+  printf "<text x=\"%.1f\" y=\"%d\">%.1f</text>\n", (x1 < x0 ? x0 : x1) + 4, y + 8, r > svg
+}
+function chart(   i, y, t, part, height) {
+  height = 60 + 26 * n_rows
+  printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"%d\" font-family=\"sans-serif\" font-size=\"10\">\n", height > svg
+  printf "<rect width=\"760\" height=\"%d\" fill=\"white\"/>\n", height > svg
+  print "<text x=\"8\" y=\"16\" font-size=\"13\">How many times as long as Leat</text>" > svg
+  print "<rect x=\"300\" y=\"8\" width=\"8\" height=\"8\" fill=\"#00add8\"/><text x=\"312\" y=\"16\">Go</text>" > svg
+  print "<rect x=\"340\" y=\"8\" width=\"8\" height=\"8\" fill=\"#b0762e\"/><text x=\"352\" y=\"16\">Boost.Fiber</text>" > svg
+  for (t = 0.1; t < 101; t *= 10) {
+    printf "<line x1=\"%.1f\" y1=\"34\" x2=\"%.1f\" y2=\"%d\" stroke=\"%s\"/>", chart_x(t), chart_x(t), height - 8, \
+      (t > 0.9 && t < 1.1 ? "black" : "#ccc") > svg
+    printf "<text x=\"%.1f\" y=\"30\" text-anchor=\"middle\">%g</text>\n", chart_x(t), t > svg
+  }
+  for (i = 1; i <= n_rows; i++) {
+    y = 42 + 26 * (i - 1)
+    split(rows[i], part, SUBSEP)
+    printf "<text x=\"182\" y=\"%d\" text-anchor=\"end\">%s, P = %s</text>\n", y + 12, part[1], part[2] > svg
+    if (go_ratio[i]) bar(y, go_ratio[i], "#00add8")
+    if (boost_ratio[i]) bar(y + 10, boost_ratio[i], "#b0762e")
+  }
+  print "</svg>" > svg
+}
+
 /^\{/ {
   row = field("name", 1) SUBSEP field("procs", 0)
   if (!(row in unit)) { rows[++n_rows] = row; unit[row] = field("unit", 1) }
@@ -53,6 +84,10 @@ END {
     row = rows[i]
     split(row, part, SUBSEP)
     l = median(row SUBSEP "leat"); g = median(row SUBSEP "go"); b = median(row SUBSEP "boost")
+    if (l != "" && l > 0) {
+      if (g != "") go_ratio[i] = g / l
+      if (b != "") boost_ratio[i] = b / l
+    }
     printf format, part[1], part[2], unit[row], number(l), number(g), number(b), ratio(g, l), ratio(b, l)
     printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", part[1], part[2], unit[row], \
       number(l) spread(row SUBSEP "leat", l), number(g) spread(row SUBSEP "go", g), \
@@ -61,4 +96,5 @@ END {
       quick == 1 ? "true" : "false", cell_json("leat", row SUBSEP "leat", l), cell_json("go", row SUBSEP "go", g), \
       cell_json("boost", row SUBSEP "boost", b) > json
   }
+  chart()
 }

@@ -51,6 +51,9 @@ has "$work/out" '^both\.p99 +2 ns +10\.0 +40\.0 +- +4\.00 +-$'
 has "$work/out" '^breaks +1 ns +10\.0 +40\.0 +- +4\.00 +-$'
 has "$work/peers.md" '^\| both \| 1 \| ns \| 10\.0 ±10% \| 40\.0 ±3% \| 20\.0 ±5% \| 4\.00 \| 2\.00 \|$'
 has "$work/peers.json" '^\{"name":"both","procs":1,"unit":"ns","quick":false,"leat":\{"median":10,"min":9,"max":11,"rounds":3\}'
+has "$work/peers.svg" '>both, P = 1</text>'
+[[ $(grep -c '^<rect x="[0-9.]*" y="[0-9]*" width="[0-9.]*" height="8" fill="#00add8"/><text x="[0-9.]*" y="[0-9]*">4.0</text>$' \
+  "$work/peers.svg") == 6 ]] || fail "the bars of Go: $(cat "$work/peers.svg")"
 if grep -q only "$work/out"; then fail "a workload that only one side knows was compared"; fi
 
 for bad in "--rounds 0" "--procs x" "--rounds" "--frobnicate" "nothing" "--leat /nonexistent both"; do
