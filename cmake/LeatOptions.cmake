@@ -16,9 +16,11 @@ endif()
 
 find_program(LEAT_CCACHE ccache)
 if(LEAT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache refuses precompiled headers unless told that no file depends on what it cannot see in them.
+  # ccache refuses precompiled headers unless told that no file depends on what it cannot see in them. Paths below
+  # the source folder are told to the compiler as relative ones, so that one clone can use what another has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${LEAT_CCACHE}")
+    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${LEAT_CCACHE}")
 endif()
 
 add_library(leat_build_flags INTERFACE)
