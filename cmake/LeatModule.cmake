@@ -49,14 +49,15 @@ if(LEAT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(leat_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Og>)
 endif()
 
-# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [TOGETHER])
+# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [TOGETHER] [SERIAL])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
 # as long. ONE_THREAD: ThreadSanitizer has nothing to find in it, and it is not built there.
 # TOGETHER: it may share a process with others of its folder (see leat_tests_together).
+# SERIAL: it measures, and ctest runs nothing beside it.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;TOGETHER" "TIMEOUT" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;TOGETHER;SERIAL" "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -72,7 +73,7 @@ function(leat_test name)
   leat_test_precompiled(${target} ${name} "${arg_LINK}")
   add_test(NAME ${name} COMMAND ${target})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 600)
   endif()
   if(LEAT_SANITIZE)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
@@ -83,6 +84,9 @@ function(leat_test name)
     list(APPEND arg_LABELS alone)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
 endfunction()
 
 # leat_tests_together(FOLDER): the search for leaks takes four seconds of each process on AArch64, more than most tests
@@ -101,7 +105,7 @@ function(leat_tests_together folder)
     target_link_libraries(tests-${folder} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
   endforeach()
   add_test(NAME ${folder}/together COMMAND tests-${folder})
-  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 1200 LABELS together COST 1000)
+  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 2400 LABELS together COST 1000)
 endfunction()
 
 # Tests with the same flags share a precompiled header: those of sched and csp, those of net, and the rest. The first

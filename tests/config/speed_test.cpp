@@ -75,10 +75,10 @@ TEST_CASE("a file of 1,000 processes is checked in less than 100 ms") {
   CHECK(took < (slow_build ? 3s : 100ms));
 }
 
-TEST_CASE("ten times the processes take no more than twenty times as long") {
+TEST_CASE("ten times the processes take about ten times as long, not a hundred times") {
   const leat::nanoseconds small = best_of_some(chain(1000), true), large = best_of_some(chain(10000), true);
   MESSAGE("10,000 processes: ", large.count() / 1000, " us");
-  CHECK(large < 20 * small);
+  CHECK(large < 40 * small);
 }
 
 TEST_CASE("ten thousand mistyped names among ten thousand do not take for ever") {

@@ -70,7 +70,7 @@ class world : cast_of<T> {
   using cast_of<T>::trace_;
   using cast_of<T>::tasks_;
   using cast_of<T>::thread_;
-  static constexpr std::int64_t patience = 5'000'000'000 * sched::test::slow_build;
+  static constexpr std::int64_t patience = 20'000'000'000;
 
   // --- main -----------------------------------------------------------------------------------------------
 

@@ -40,11 +40,11 @@ bool have(const char* program) {
 
 std::string talk_by_socket(unsigned short port, const std::string& text) {
   tcp::socket s(io());
-  s.async_connect({asio::ip::address_v4::loopback(), port}, leat::await(5s));
-  asio::async_write(s, asio::buffer(text), leat::await(5s));
+  s.async_connect({asio::ip::address_v4::loopback(), port}, leat::await(20s));
+  asio::async_write(s, asio::buffer(text), leat::await(20s));
   s.shutdown(tcp::socket::shutdown_send);
   std::string back;
-  const auto [ec, n] = asio::async_read(s, asio::dynamic_buffer(back), leat::await_tuple(5s));
+  const auto [ec, n] = asio::async_read(s, asio::dynamic_buffer(back), leat::await_tuple(20s));
   CHECK(ec == asio::error::eof);
   CHECK(n == back.size());
   return back;
@@ -131,7 +131,7 @@ TEST_CASE("an echo server of awaited Asio operations gives back what standard cl
       for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>('a' + i % 26);
       // Written and read at once: neither side's buffers hold it.
       tcp::socket s(io());
-      s.async_connect({asio::ip::address_v4::loopback(), port}, leat::await(5s));
+      s.async_connect({asio::ip::address_v4::loopback(), port}, leat::await(20s));
       auto writer = spawn([&] { asio::async_write(s, asio::buffer(large), leat::await(20s)); });
       std::string back(large.size(), '\0');
       asio::async_read(s, asio::buffer(back), leat::await(20s));
@@ -141,7 +141,7 @@ TEST_CASE("an echo server of awaited Asio operations gives back what standard cl
         CHECK(output_of("printf 'one\\ntwo\\n' | nc -N -w 30 127.0.0.1 " + std::to_string(port)) ==
               "one\ntwo\n");
       if (have("socat"))
-        CHECK(output_of("printf 'three' | socat -t 2 - TCP:127.0.0.1:" + std::to_string(port)) == "three");
+        CHECK(output_of("printf 'three' | socat -t 20 - TCP:127.0.0.1:" + std::to_string(port)) == "three");
     });
   }
 }
@@ -163,21 +163,21 @@ TEST_CASE("a chat server of awaited Asio operations tells everybody what one sai
     std::vector<tcp::socket> members;
     for (int i = 0; i < 3; ++i) {
       members.emplace_back(io());
-      members.back().async_connect({asio::ip::address_v4::loopback(), port}, leat::await(5s));
+      members.back().async_connect({asio::ip::address_v4::loopback(), port}, leat::await(20s));
     }
     std::vector<std::string> rest(members.size());
     const auto line_of = [&](std::size_t i) {
       const std::size_t n =
-          asio::async_read_until(members[i], asio::dynamic_buffer(rest[i]), '\n', leat::await(5s));
+          asio::async_read_until(members[i], asio::dynamic_buffer(rest[i]), '\n', leat::await(20s));
       std::string line = rest[i].substr(0, n);
       rest[i].erase(0, n);
       return line;
     };
     // A member that has joined late hears it from the record, so no order of joining matters.
-    asio::async_write(members[1], asio::buffer(std::string_view("hello from one\n")), leat::await(5s));
+    asio::async_write(members[1], asio::buffer(std::string_view("hello from one\n")), leat::await(20s));
     for (std::size_t i = 0; i < members.size(); ++i) CHECK(line_of(i) == "hello from one\n");
     if (have("nc")) {
-      CHECK(output_of("printf 'from nc\\n' | nc -q 1 -w 30 127.0.0.1 " + std::to_string(port))
+      CHECK(output_of("printf 'from nc\\n' | nc -q 5 -w 30 127.0.0.1 " + std::to_string(port))
                 .starts_with("hello from one\nfrom nc\n"));
       for (std::size_t i = 0; i < members.size(); ++i) CHECK(line_of(i) == "from nc\n");
     }
@@ -207,6 +207,6 @@ TEST_CASE("Asio's timers, awaited, go off in order and can be moved and cancelle
     const auto [ec] = never.async_wait(leat::await_tuple(20ms));
     CHECK(ec == asio::error::timed_out);
     CHECK(leat::now() - begin >= 20ms);
-    CHECK(leat::now() - begin < 5s);
+    CHECK(leat::now() - begin < 20s);
   });
 }

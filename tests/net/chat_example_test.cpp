@@ -63,7 +63,7 @@ TEST_CASE("names are checked, and free again after their owner has left") {
   });
 }
 
-TEST_CASE("a client that does not read loses lines and stalls nobody") {
+TEST_CASE("a client that does not read loses lines and stalls nobody" * doctest::timeout(280)) {
   run_clean(with_procs(2), [] {
     server s;
     stream ann = guest(s, "ann");

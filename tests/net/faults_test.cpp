@@ -79,8 +79,9 @@ TEST_CASE("a server that is out of descriptors slows down, and goes on when ther
     });
     CHECK(eventually([&] { return served == 4; }));
     const auto before = cpu_time();
+    const auto begin = now();
     (void)sleep_for(300ms);
-    CHECK(cpu_time() - before < 100ms);
+    CHECK(cpu_time() - before < (now() - begin) / 3);
     CHECK(served == 4);
     // Each that goes makes room for one.
     clients.erase(clients.begin(), clients.begin() + 4);
@@ -119,7 +120,7 @@ TEST_CASE("a server can be stopped while connections keep coming") {
       clients.push_back(spawn([&] {
         while (!over) {
           try {
-            (void)net::dial(at.local(), 1s);
+            (void)net::dial(at.local(), 20s);
           } catch (const std::system_error&) {
             yield();
           }

@@ -71,11 +71,16 @@ bool stops_while_waiting(F call) {
   return stopped;
 }
 
+// A name that no other program has, for a socket that is no file.
+inline std::string abstract_name(const char* what) {
+  return std::string("unix:@leat-") + what + '-' + std::to_string(::getpid());
+}
+
 // Two connected streams over the kind of socket that the text names.
 struct stream_pair {
   stream near, far;
 };
-inline stream_pair connected(const char* where = "127.0.0.1:0") {
+inline stream_pair connected(const std::string& where = "127.0.0.1:0") {
   listener at = listen(where);
   stream near = dial(at.local());
   return {std::move(near), at.accept()};

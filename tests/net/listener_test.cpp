@@ -80,7 +80,7 @@ TEST_CASE("a file that is no socket is never replaced") {
 }
 
 TEST_CASE("an accept ends at its deadline, by a stop, and by a shutdown") {
-  for (const char* const where : {"127.0.0.1:0", "unix:@leat-listener-test"}) {
+  for (const std::string& where : {std::string("127.0.0.1:0"), abstract_name("listener-test")}) {
     at_procs([&] {
       listener at = listen(where);
       CHECK(error_of([&] { (void)at.accept(5ms); }) == std::errc::timed_out);

@@ -8,7 +8,7 @@
 namespace leat::net::test {
 namespace {
 
-constexpr const char* kinds[] = {"127.0.0.1:0", "unix:@leat-stream-test"};
+const std::string kinds[] = {"127.0.0.1:0", abstract_name("stream-test")};
 
 stream_pair pipe_pair() {
   int ends[2];
@@ -23,7 +23,7 @@ std::string pattern(std::size_t n) {
 }
 
 TEST_CASE("bytes arrive in order and whole, whatever their number") {
-  for (const char* const kind : kinds) {
+  for (const std::string& kind : kinds) {
     at_procs([&] {
       stream_pair pair = connected(kind);
       stream &a = pair.near, &b = pair.far;
@@ -193,7 +193,7 @@ TEST_CASE("a line or an exact read that a deadline ends is not lost for the next
 
 TEST_CASE("a deadline that has passed does not hide what is there") {
   run_clean(with_procs(1), [] {
-    stream_pair pair = connected("unix:@leat-stream-test");
+    stream_pair pair = connected(abstract_name("stream-test"));
     stream &a = pair.near, &b = pair.far;
     a.write("x");
     char c = 0;

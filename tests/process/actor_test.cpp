@@ -165,7 +165,7 @@ TEST_CASE("an inbox handles what is wired, until a deadline or a stop") {
     int sum = 0;
     numbers.send(1);
     numbers.send(2);
-    CHECK(box.handle_until(1ms, [&](int n) { sum += n; }) == leat::inbox_end::timeout);
+    CHECK(box.handle_until(100ms, [&](int n) { sum += n; }) == leat::inbox_end::timeout);
     CHECK(sum == 3);
     leat::inbox_end how{};
     auto t = start_waiting([&] { how = box.handle([&](int n) { sum += n; }); });

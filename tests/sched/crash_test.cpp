@@ -138,7 +138,7 @@ TEST_CASE("when no runtime runs nothing is said") {
 }
 
 TEST_CASE("of two that crash at the same time one is reported in full, and the program ends soon") {
-  const auto r = run_self("fault_on_two_threads", {.limit = 20s});
+  const auto r = run_self("fault_on_two_threads");
   CHECK_FALSE(r.timed_out);
   CHECK_MESSAGE(r.said("the program ends by SIGSEGV"), r.output);
   check_died(r, SIGSEGV);

@@ -23,8 +23,7 @@ namespace {
 
 std::string dumped() {
   int pipe[2];
-  REQUIRE(::pipe(pipe) == 0);
-  REQUIRE(::fcntl(pipe[0], F_SETFL, O_NONBLOCK) == 0);
+  if (::pipe(pipe) != 0 || ::fcntl(pipe[0], F_SETFL, O_NONBLOCK) != 0) std::abort();
   dump(pipe[1]);
   ::close(pipe[1]);
   std::string text;
@@ -91,13 +90,49 @@ TEST_CASE("a dump can be taken at any time by anyone while Gs come and go") {
   });
 }
 
+namespace {
+
+// What goes to stderr while it lives; printed to stdout at its end.
+class caught_stderr {
+ public:
+  caught_stderr() {
+    ::fflush(stderr);
+    earlier_ = ::dup(STDERR_FILENO);
+    if (earlier_ < 0 || ::pipe2(pipe_, O_NONBLOCK) != 0 || ::dup2(pipe_[1], STDERR_FILENO) < 0) std::abort();
+  }
+  ~caught_stderr() {
+    ::dup2(earlier_, STDERR_FILENO);
+    std::printf("%s", text().c_str());
+    std::fflush(stdout);
+  }
+  caught_stderr(const caught_stderr&) = delete;
+  caught_stderr& operator=(const caught_stderr&) = delete;
+
+  const std::string& text() {
+    char part[4096];
+    for (ssize_t n = 0; (n = ::read(pipe_[0], part, sizeof part)) > 0;)
+      text_.append(part, static_cast<std::size_t>(n));
+    return text_;
+  }
+
+ private:
+  int earlier_ = -1;
+  int pipe_[2] = {-1, -1};
+  std::string text_;
+};
+
+}  // namespace
+
 LEAT_CHILD(dumps_on_sigquit) {
   const int status = leat::run(with_procs(2), [] {
     static signal_to_g s;
     auto reader = spawn("reader", [] { wait_in_a_named_function(s); });
-    while (stats().parks < 1) yield();
-    ::kill(::getpid(), SIGQUIT);
-    (void)sleep_for(50ms);
+    (void)eventually([] { return has(dumped(), "wait_in_a_named_function"); });
+    {
+      caught_stderr said;
+      ::kill(::getpid(), SIGQUIT);
+      (void)eventually([&] { return has(said.text(), "wait_in_a_named_function"); });
+    }
     s.signal();
     reader.get();
     return 9;
@@ -107,11 +142,18 @@ LEAT_CHILD(dumps_on_sigquit) {
 LEAT_CHILD(dumps_when_idle) {
   leat::run(with_procs(1), [] {
     auto sleeper = spawn("sleeper", [] { sleep_in_another_named_function(); });
+    static std::atomic<bool> shown{false};
     std::thread late([] {
-      while (stats().idle_procs < 1) std::this_thread::yield();
-      ::kill(::getpid(), SIGQUIT);
+      (void)eventually([] { return stats().idle_procs == 1; });
+      {
+        caught_stderr said;
+        ::kill(::getpid(), SIGQUIT);
+        (void)eventually([&] { return has(said.text(), "sleep_in_another_named_function"); });
+      }
+      shown = true;
     });
-    (void)sleep_for(100ms);
+    // In naps long enough for all to be idle.
+    while (!shown) (void)sleep_for(100ms);
     late.join();
   });
 }

@@ -40,7 +40,7 @@ inline bool work_is_queued() {
 // The count also holds, for moments, timers that sysmon is firing, and the caller itself if it lost its P:
 // wait for it.
 inline bool all_have_their_p_again() {
-  for (const std::int64_t until = now_ns() + 1'000'000'000; now_ns() < until;) {
+  for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until;) {
     if (stats().without_p == 0) return true;
     (void)sleep_for(std::chrono::microseconds(100));
   }
@@ -49,7 +49,7 @@ inline bool all_have_their_p_again() {
 
 // Gs that have done their work count as alive until they have left their threads.
 inline bool only_main_is_alive() {
-  for (const std::int64_t until = now_ns() + 1'000'000'000LL * slow_build; now_ns() < until;) {
+  for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until;) {
     if (stats().live == 1) return true;
     (void)sleep_for(std::chrono::microseconds(100));
   }
@@ -61,7 +61,7 @@ class hang_guard {
  public:
   // `matters` is asked on the guard's thread: standing still is a fault only while it says so.
   hang_guard(
-      const char* what, std::uint64_t seed, nanoseconds limit = std::chrono::seconds(1) * slow_build,
+      const char* what, std::uint64_t seed, nanoseconds limit = std::chrono::seconds(5) * slow_build,
       std::function<bool()> matters = [] { return true; })
       : what_(what), seed_(seed), limit_(limit), matters_(std::move(matters)), watch_([this] { watch(); }) {}
   ~hang_guard() {

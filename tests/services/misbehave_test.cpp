@@ -65,14 +65,14 @@ const way ways[] = {
      },
      " without entering the runtime: it is asked to stop"},
     {"waits for what never comes", ends::by_watchdog, [](const in<number>& values) { (void)values.recv(); },
-     "failed: it has neither received nor sent for 300ms; "},
+     "failed: it has neither received nor sent for 1s; "},
 };
 
 // From sink to source: last, p, first. p is the one.
 config::plan chain(const way& w, const std::string& when, const std::string& strategy) {
   std::string limits = "grace = \"20ms\"\n";
   if (w.how == ends::by_overrun) limits += "hang = \"40ms\"\n";
-  if (w.how == ends::by_watchdog) limits += "watchdog = \"300ms\"\n";
+  if (w.how == ends::by_watchdog) limits += "watchdog = \"1s\"\n";
   return plan_of(
       "[service]\nname = \"s\"\ndrain = \"10ms\"\n[runtime]\nprocs = 2\n[process.p]\nuse = \"acts\"\n" +
       limits + "restart = { when = \"" + when + "\", strategy = \"" + strategy +
@@ -108,9 +108,9 @@ void under_each_policy_and_strategy(const way& w) {
       std::string meanwhile;
       const ledger l = run_plan(p, [&](const channel<int>& stop) {
         if (restarts) {
-          CHECK(eventually([&] { return act_runs == 2; }));
+          CHECK(eventually([&] { return act_runs >= 2; }));
           const std::size_t others = strategy == "one-for-one" ? 0 : strategy == "one-for-all" ? 2 : 1;
-          CHECK(eventually([&] { return count_of(events.text(), "+") == 2 + others; }));
+          CHECK(eventually([&] { return count_of(events.text(), "+") >= 2 + others; }));
         } else {
           CHECK(eventually([&] { return act_runs == 1 && (!fails || log.said("it stays ended")); }));
           (void)sleep_for(3ms);
@@ -153,7 +153,9 @@ TEST_CASE("one that blocks in a read" * doctest::timeout(280)) { under_each_poli
 TEST_CASE("one that computes for ever with a lock held" * doctest::timeout(280)) {
   under_each_policy_and_strategy(ways[5]);
 }
-TEST_CASE("one that waits for what never comes") { under_each_policy_and_strategy(ways[6]); }
+TEST_CASE("one that waits for what never comes" * doctest::timeout(280)) {
+  under_each_policy_and_strategy(ways[6]);
+}
 
 namespace {
 

@@ -161,7 +161,10 @@ TEST_CASE("grace is how long Gs that are left at the end have") {
     return now() - begin;
   };
   CHECK(end_beside_a_mule("\"600ms\"") >= 600ms);
-  CHECK(end_beside_a_mule("\"50ms\"") < 600ms);
+  // A busy machine adds to it: the best of a few counts.
+  auto best = end_beside_a_mule("\"50ms\"");
+  for (int i = 0; i < 20 && best >= 190ms; ++i) best = std::min(best, end_beside_a_mule("\"50ms\""));
+  CHECK(best < 190ms);  // less than without the key
 }
 
 TEST_CASE("trace prints the scheduler's figures, this often") {

@@ -31,6 +31,15 @@ class deaf : public process {
   }
 };
 
+std::atomic<int> sent{0};
+
+class fills : public process {
+  out<number> values{this, "values"};
+  void run() override {
+    while (values.send({1}) == send_status::sent) ++sent;
+  }
+};
+
 // Asks for more than it is told to: goes on until it is insisted on.
 class stubborn : public process {
   void run() override {
@@ -51,6 +60,7 @@ void deaf_ones_end() {
 }  // namespace
 
 LEAT_PROCESS(deaf, "never ends");
+LEAT_PROCESS(fills, "counts what it sends");
 LEAT_PROCESS(stubborn, "does not listen");
 LEAT_PROCESS(failing, "fails");
 
@@ -63,7 +73,7 @@ TEST_CASE("a sink that stopped reading: the drain limit holds, what was left is 
 name = "s"
 drain = "150ms"
 [process.source]
-use = "counter"
+use = "fills"
 out = { values = "raw" }
 [process.sink]
 use = "waits"
@@ -73,10 +83,11 @@ in = { values = "raw" }
 capacity = 16
 )");
   nanoseconds took{};
+  sent = 0;
   const ledger l = run_plan(
       p,
       [](const channel<int>& stop) {
-        (void)sleep_for(20ms);
+        CHECK(eventually([] { return sent == 26; }));
         stop.send(2);
       },
       &took);

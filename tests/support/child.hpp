@@ -23,7 +23,7 @@ struct child_result {
 };
 
 struct child_options {
-  nanoseconds limit = std::chrono::seconds(30);
+  nanoseconds limit = std::chrono::seconds(60);  // generous: it costs nothing when all is well
   // "NAME=value" sets, "NAME" alone removes.
   std::vector<std::string> environment = {};
 };

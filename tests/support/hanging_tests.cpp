@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include <leat/base/check.hpp>
@@ -18,10 +19,13 @@ TEST_CASE("quick") { CHECK(true); }
 
 TEST_CASE("hangs with the default limit") {
   leat::add_last_words(say_where_everything_stood, nullptr);
-  std::thread other([] {
+  std::atomic<bool> named{false};
+  std::thread other([&] {
     ::pthread_setname_np(::pthread_self(), "sleepy-helper");
+    named = true;
     hang_forever_here();
   });
+  while (!named) std::this_thread::yield();
   hang_forever_here();
   other.join();
 }

@@ -11,14 +11,14 @@ using leat::test::run_program;
 
 static child_result run_hanging(const std::string& test, const std::string& limit) {
   return run_program(LEAT_HANGING_TESTS, {"--test-case=" + test},
-                     {.limit = 30s, .environment = {"LEAT_TEST_TIME_LIMIT=" + limit}});
+                     {.limit = 60s, .environment = {"LEAT_TEST_TIME_LIMIT=" + limit}});
 }
 
 TEST_CASE("a test that overstays the default limit dies with its name, place, last words and back-traces") {
-  const child_result result = run_hanging("hangs with the default limit", "0.3");
+  const child_result result = run_hanging("hangs with the default limit", "1");
   CAPTURE(result.output);
   CHECK(result.died_by(SIGABRT));
-  CHECK(result.said("TIME LIMIT: test \"hangs with the default limit\" still runs after 3"));
+  CHECK(result.said("TIME LIMIT: test \"hangs with the default limit\" still runs after "));
   CHECK(result.said("hanging_tests.cpp:"));
   CHECK(result.said("three widgets stand idle"));
   CHECK(result.said(" sleepy-helper:\n"));

@@ -72,7 +72,7 @@ void print_thread_header(int tid) {
 void print_thread(int tid, deadline all_done) {
   print_thread_header(tid);
   const int before = traces_done.load();
-  const deadline patience = std::min(deadline(250ms), all_done);
+  const deadline patience = std::min(deadline(2s), all_done);
   if (::syscall(SYS_tgkill, ::getpid(), tid, trace_signal()) == 0) {
     const timespec pause{0, 1'000'000};
     while (traces_done.load() == before && !patience.expired()) ::nanosleep(&pause, nullptr);
@@ -81,7 +81,7 @@ void print_thread(int tid, deadline all_done) {
 }
 
 void print_all_threads() {
-  const deadline all_done(1s);
+  const deadline all_done(8s);
   const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   const auto self = static_cast<int>(::syscall(SYS_gettid));
@@ -105,7 +105,7 @@ void print_all_threads() {
   limit_hit.store(true);
   // Should the last words or a trace hang too, this ends the program.
   ::signal(SIGALRM, SIG_DFL);
-  ::alarm(15);
+  ::alarm(30);
   fixed_text<1024> text;
   text.append("\n").append(test.file).append(':').append_uint(test.line);
   text.append(": TIME LIMIT: test \"").append(test.name).append("\" still runs after ");
@@ -184,13 +184,13 @@ void test_ends() {
 running_test current_test() noexcept { return current; }
 
 nanoseconds default_time_limit() {
-  constexpr nanoseconds usual = 60s;
+  constexpr nanoseconds usual = 120s;
   const char* given = std::getenv("LEAT_TEST_TIME_LIMIT");
   if (!given || !*given) return usual;
   if (const auto limit = parse_duration(given)) return *limit.value;
   if (const auto limit = parse_duration(std::string(given) + "s")) return *limit.value;
-  std::fprintf(stderr, "LEAT_TEST_TIME_LIMIT=%s is neither seconds nor a duration such as 500ms; using 60s\n",
-               given);
+  std::fprintf(
+      stderr, "LEAT_TEST_TIME_LIMIT=%s is neither seconds nor a duration such as 500ms; using 120s\n", given);
   return usual;
 }
 
