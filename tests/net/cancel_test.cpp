@@ -70,7 +70,8 @@ plan random_plan(random_numbers& random) {
 // read(buffer, deadline) -> bytes, 0 for a timeout.
 template <class Read>
 void race_with_deadlines(Read read, sender& from, random_numbers& random, hang_guard& guard) {
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(rounds()); ++i) {
+  rounds_of all(rounds());
+  for (std::uint32_t i = 0; all.more(); ++i) {
     const plan p = random_plan(random);
     std::array<std::uint32_t, 4> got{poison, poison, poison, poison};
     from.send_after(p.bytes);
@@ -91,7 +92,8 @@ void race_with_deadlines(Read read, sender& from, random_numbers& random, hang_g
 
 template <class Read>
 void race_with_stops(Read read, sender& from, random_numbers& random, hang_guard& guard) {
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(rounds()); ++i) {
+  rounds_of all(rounds());
+  for (std::uint32_t i = 0; all.more(); ++i) {
     const plan p = random_plan(random);
     std::array<std::uint32_t, 4> got{poison, poison, poison, poison};
     from.send_after(p.bytes);
@@ -192,7 +194,7 @@ TEST_CASE("a composed read and its deadline: what it got before is told" * docte
     // The message in two halves of two bytes: steps of the operation lie between them.
     std::uint32_t expected = 0;
     std::array<unsigned char, 4> message{};
-    for (int i = 0; i < rounds(); ++i) {
+    for (rounds_of all(rounds()); all.more();) {
       const plan p = random_plan(random);
       from.send_after(p.bytes);
       message.fill(0xee);
@@ -214,7 +216,7 @@ TEST_CASE("a composed read and its deadline: what it got before is told" * docte
 
 TEST_CASE("a timer and its deadline at the same moment") {
   at_procs([] {
-    for (int i = 0; i < scaled(2000); ++i) {
+    for (rounds_of all(scaled(2000)); all.more();) {
       asio::steady_timer t(io(), 20us);
       const auto [ec] = t.async_wait(await_tuple(20us));
       CHECK((!ec || ec == asio::error::timed_out));

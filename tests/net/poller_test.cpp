@@ -63,21 +63,23 @@ TEST_CASE("Gs that threads start while an M is on its way into the poller, or ou
     const keep_alive alive;
     constexpr int threads = 3;
     const int each = scaled(3000);
+    std::atomic<int> left{threads};
     std::vector<std::thread> all;
     for (int i = 0; i < threads; ++i)
       all.emplace_back([&, i] {
         random_numbers random(seed + static_cast<unsigned>(i));
-        for (int k = 0; k < each; ++k) {
+        for (rounds_of turns(each); turns.more();) {
           std::atomic<bool> ran{false};
           go([&] {
-            ran = true;
             guard.progress();
+            ran = true;
           });
           while (!ran) std::this_thread::yield();
           spin_for(std::chrono::microseconds(random.below(30)));
         }
+        --left;
       });
-    while (guard.done() < static_cast<std::uint64_t>(threads * each)) (void)sleep_for(1ms);
+    while (left.load() > 0) (void)sleep_for(100us);
     for (auto& t : all) t.join();
   });
 }
@@ -92,7 +94,7 @@ TEST_CASE("bytes and timers end the same wait") {
       char one = 0;
       while (c.far.read_some({&one, 1}) > 0) guard.progress();
     });
-    for (int i = 0; i < scaled(3000); ++i) {
+    for (rounds_of all(scaled(3000)); all.more();) {
       c.near.write("x");
       (void)sleep_for(std::chrono::microseconds(random.below(100)));
       guard.progress();

@@ -108,6 +108,24 @@ class hang_guard {
   std::thread watch_;  // last: it uses the others
 };
 
+// Rounds of a test that hopes for the worst interleaving. Each costs a time slice or two on a busy machine:
+// then fewer must do.
+class rounds_of {
+ public:
+  explicit rounds_of(int most, int least = 100) : most_(most), least_(least) {}
+  bool more() noexcept {
+    if (done_ == most_ || (done_ >= least_ && now_ns() > until_)) return false;
+    ++done_;
+    return true;
+  }
+  int done() const noexcept { return done_; }
+
+ private:
+  const int most_, least_;
+  const std::int64_t until_ = now_ns() + 4'000'000'000;
+  int done_ = 0;
+};
+
 // splitmix64: small, seeded, and the same everywhere.
 class random_numbers {
  public:

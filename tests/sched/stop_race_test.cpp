@@ -49,7 +49,7 @@ TEST_CASE("a stop that races with the beginning of a sleep is never lost") {
     leat::run(with_procs(procs), [&] {
       hang_guard guard("stop against sleep", seed);
       random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 3; ++i) {
+      for (rounds_of all(rounds / 3); all.more();) {
         const auto warm_up = nanoseconds(random.below(5'000));
         auto t = leat::spawn([warm_up] {
           spin_for(warm_up);
@@ -72,7 +72,7 @@ TEST_CASE("a stop that races with the beginning of a join is never lost") {
     leat::run(with_procs(procs), [&] {
       hang_guard guard("stop against join", seed);
       random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 3; ++i) {
+      for (rounds_of all(rounds / 3); all.more();) {
         const auto warm_up = nanoseconds(random.below(5'000));
         auto t = leat::spawn([warm_up] {
           auto sleeper = leat::spawn([] { return leat::sleep_for(1h); });
@@ -95,10 +95,11 @@ TEST_CASE("a stop that races with the end of a sleep wakes it once") {
   for (const unsigned procs : {1u, 2u}) {
     CAPTURE(procs);
     std::uint64_t elapsed = 0, stopped = 0;
+    rounds_of all(rounds / 2);
     leat::run(with_procs(procs), [&] {
       hang_guard guard("stop against the end of a sleep", seed);
       random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 2; ++i) {
+      while (all.more()) {
         const std::int64_t due = leat::now_ns() + static_cast<std::int64_t>(random.below(40'000));
         std::atomic<int> wakes{0};
         auto t = leat::spawn([&wakes, due] {
@@ -118,7 +119,7 @@ TEST_CASE("a stop that races with the end of a sleep wakes it once") {
         guard.progress();
       }
     });
-    CHECK(elapsed + stopped == static_cast<std::uint64_t>(rounds / 2));
+    CHECK(elapsed + stopped == static_cast<std::uint64_t>(all.done()));
     CHECK(stopped > 0);
   }
 }
@@ -128,10 +129,11 @@ TEST_CASE("a stop that races with the end of the joined G wakes the joiner once,
   for (const unsigned procs : {1u, 2u}) {
     CAPTURE(procs);
     std::uint64_t ended = 0, stopped = 0;
+    rounds_of all(rounds / 2);
     leat::run(with_procs(procs), [&] {
       hang_guard guard("stop against the end of a join", seed);
       random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 2; ++i) {
+      while (all.more()) {
         const auto work = nanoseconds(random.below(20'000));
         auto t = leat::spawn([work] {
           auto worker = leat::spawn([work] {
@@ -152,7 +154,7 @@ TEST_CASE("a stop that races with the end of the joined G wakes the joiner once,
         guard.progress();
       }
     });
-    CHECK(ended + stopped == static_cast<std::uint64_t>(rounds / 2));
+    CHECK(ended + stopped == static_cast<std::uint64_t>(all.done()));
   }
 }
 
@@ -163,7 +165,7 @@ TEST_CASE("a stop source reaches each of its Gs wherever they are, from Gs and f
     leat::run(with_procs(procs), [&] {
       hang_guard guard("stop source", seed);
       random_numbers random(seed + procs);
-      for (int i = 0; i < rounds / 60; ++i) {
+      for (rounds_of turns(rounds / 60); turns.more();) {
         leat::stop_source source;
         std::vector<leat::task<bool>> all;
         for (int k = 0; k < 20; ++k) {
@@ -255,7 +257,7 @@ void check_stops_from_outside(const char* what, Wait wait) {
   leat::run(with_procs(2), [&] {
     hang_guard guard(what, seed);
     sniper stops(seed);
-    for (int i = 0; i < rounds; ++i) {
+    for (rounds_of all(rounds); all.more();) {
       leat::stop_source source;
       if (!leat::spawn({.stop = source}, [&] { return wait([&] { stops.here_i_am(source); }); }).get())
         FAIL("the wait was not ended by the stop");

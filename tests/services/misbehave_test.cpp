@@ -74,7 +74,9 @@ config::plan chain(const way& w, const std::string& when, const std::string& str
   if (w.how == ends::by_overrun) limits += "hang = \"40ms\"\n";
   if (w.how == ends::by_watchdog) limits += "watchdog = \"1s\"\n";
   return plan_of(
-      "[service]\nname = \"s\"\ndrain = \"10ms\"\n[runtime]\nprocs = 2\n[process.p]\nuse = \"acts\"\n" +
+      "[service]\nname = \"s\"\ndrain = \"10ms\"\n[supervisor]\ngrace = \"10s\"\n[runtime]\nprocs = "
+      "2\n[process.p]\n"
+      "use = \"acts\"\n" +
       limits + "restart = { when = \"" + when + "\", strategy = \"" + strategy +
       "\", backoff = [\"1ms\", \"1ms\"] }\n" + R"(
 in = { values = "first.to" }

@@ -22,8 +22,10 @@ ledger run_acting(const config::plan& p, std::function<void(int, const in<number
 }
 
 std::string alone(const std::string& restart, const std::string& more = {}) {
-  return "[service]\nname = \"s\"\ndrain = \"20ms\"\n[process.p]\nuse = \"acts\"\nrestart = { " + restart +
-         " }\n" + more;
+  return "[service]\nname = \"s\"\ndrain = \"20ms\"\n[supervisor]\ngrace = \"10s\"\n[process.p]\nuse = "
+         "\"acts\"\n"
+         "restart = { " +
+         restart + " }\n" + more;
 }
 
 // Three in a row, from sink to source: last, p, first. p acts.
