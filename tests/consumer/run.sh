@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # run.sh [JOBS]: installs Leat, static and shared, moves each prefix to another place, and builds the program here
-# against it by find_package and by pkg-config. Prints `ok NAME` or `not ok NAME` for each way.
+# against it by find_package and by pkg-config, and a project that `leat new` makes. Prints `ok NAME` or `not ok NAME`
+# for each way.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -84,11 +85,41 @@ by_pkg_config() {
   same "$work/$1/by-pkg-config"
 }
 
+# What `leat new` says is to be typed next, to the letter.
+by_leat_new() {
+  local place=$work/$1/new said steps step
+  rm -rf "$place"
+  mkdir -p "$place"
+  cd "$place"
+  said=$("$work/$1/prefix/bin/leat" new demo)
+  mapfile -t steps < <(sed -n '1,/^next:$/d; s/^  //p' <<<"$said")
+  [[ ${#steps[@]} == 5 && ${steps[4]} == 'build/demo run demo.toml' ]] || { echo "other steps: $said"; return 1; }
+  export CXX=$compiler
+  for step in "${steps[@]:0:4}"; do
+    echo "\$ $step"
+    eval "$step"
+  done
+  build/demo check demo.toml
+  # The service as it is, but short.
+  sed 's/period = "1s"/period = "10ms", count = 3/' demo.toml >short.toml
+  timeout 60 build/demo run short.toml 2>run.log
+  grep -q 'heart: beat 3$' run.log || { cat run.log; return 1; }
+  # Without an end of its own it is stopped by a signal, and that is no failure.
+  build/demo run demo.toml 2>signal.log &
+  for ((i = 0; i < 600; i++)); do grep -q 'beat 1$' signal.log && break; sleep 0.1; done
+  kill -INT $!
+  wait $!
+  DESTDIR=$place/root cmake --install build --prefix /usr/local >install.log
+  grep -q '^ExecStart="/usr/local/bin/demo" run' root/usr/local/lib/systemd/system/demo.service
+  [[ -x root/usr/local/bin/demo && -f root/usr/local/etc/demo/demo.toml ]]
+}
+
 mkdir -p "$work/static" "$work/shared"
 for kind in static shared; do
   attempt "$kind/install" "install_$kind"
   attempt "$kind/headers" headers_complete "$kind"
   attempt "$kind/find_package" by_cmake "$kind"
   attempt "$kind/pkg-config" by_pkg_config "$kind"
+  attempt "$kind/new" by_leat_new "$kind"
 done
 exit "$failed"

@@ -96,7 +96,7 @@ TEST_CASE("run prints what its processes say, and the ledger") {
 
 TEST_CASE("each verb explains itself, and so does the program") {
   for (const char* verb :
-       {"run", "check", "graph", "list", "describe", "schema", "completion", "version", "help"}) {
+       {"run", "check", "graph", "list", "describe", "new", "schema", "completion", "version", "help"}) {
     const child_result r = run_hello({verb, "--help"});
     CHECK(r.exited(0));
     CHECK(r.output.rfind("usage: hello " + std::string(verb), 0) == 0);

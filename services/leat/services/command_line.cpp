@@ -19,7 +19,7 @@ struct verb_info {
 };
 
 constexpr std::size_t any = 10'000;
-constexpr std::array<verb_info, 9> verbs{{
+constexpr std::array<verb_info, 10> verbs{{
     {verb::run, "run", "FILE...", "check the files, then run the services until they end or a signal comes",
      "--quiet", 1, any},
     {verb::check, "check", "FILE...", "find everything that is wrong with the files; touches nothing else",
@@ -28,6 +28,8 @@ constexpr std::array<verb_info, 9> verbs{{
      "--text --dot --mermaid --svg", 1, any},
     {verb::list, "list", "", "the process classes of this program", "--json --names", 0, 0},
     {verb::describe, "describe", "CLASS", "ports, settings, defaults and ranges of a class", "--json", 1, 1},
+    {verb::make_new, "new", "NAME",
+     "make a project of one process, with test and systemd unit, in a new folder", "", 1, 1},
     {verb::schema, "schema", "", "a JSON Schema of the files, for editors", "", 0, 0},
     {verb::completion, "completion", "bash|zsh", "a script that completes this command line", "", 1, 1},
     {verb::version, "version", "", "the version", "", 0, 0},

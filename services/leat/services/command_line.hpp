@@ -8,7 +8,7 @@
 
 namespace leat::services {
 
-enum class verb { run, check, graph, list, describe, schema, completion, version, help };
+enum class verb { run, check, graph, list, describe, make_new, schema, completion, version, help };
 
 struct command {
   services::verb verb = verb::help;

@@ -27,6 +27,7 @@
 #include <leat/services/command_line.hpp>
 #include <leat/services/describe.hpp>
 #include <leat/services/host.hpp>
+#include <leat/services/new_project.hpp>
 #include <leat/services/picture.hpp>
 #include <leat/services/status_line.hpp>
 
@@ -166,6 +167,20 @@ int do_list(const command& c) {
   return all_is_well;
 }
 
+int do_new(const command& c, const std::string& program) {
+  const std::string& name = c.words[0];
+  if (const std::string fault = project_name_fault(name); !fault.empty()) {
+    complain(program + ": " + fault + "\n");
+    return bad_usage;
+  }
+  const std::vector<project_file> files = project_files(name, LEAT_VERSION);
+  make_project({}, name, files);
+  std::string text = "made the folder " + name + ":\n";
+  for (const project_file& f : files) text += "  " + name + '/' + f.path + '\n';
+  print(text + "\nnext:\n" + next_steps(name, unusual_prefix()));
+  return all_is_well;
+}
+
 int do_help(const command& c, const std::string& program) {
   if (c.words.empty()) {
     print(usage(program));
@@ -201,6 +216,7 @@ int perform(const command& c, const std::string& program) {
     case verb::graph: return do_graph(c);
     case verb::list: return do_list(c);
     case verb::describe: return do_describe(c);
+    case verb::make_new: return do_new(c, program);
     case verb::schema: print(config::json_schema(&program_catalog()) + "\n"); return all_is_well;
     case verb::completion: return do_completion(c, program);
     case verb::version: print(program + " " LEAT_VERSION "\n"); return all_is_well;
