@@ -9,7 +9,7 @@ set(leat_targets ${leat_modules})
 list(TRANSFORM leat_targets PREPEND leat_)
 set(leat_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/leat")
 
-install(TARGETS ${leat_targets} leat EXPORT leatTargets
+install(TARGETS ${leat_targets} leat leat_plugin leat_host EXPORT leatTargets
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"

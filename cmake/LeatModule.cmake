@@ -36,6 +36,33 @@ function(leat_umbrella)
   target_link_libraries(leat INTERFACE ${modules})
 endfunction()
 
+# leat::plugin, for a shared object with process classes (add_library(NAME MODULE ...)), and leat::host, for a program
+# that loads such. There must be one Leat in a program. As static libraries it is in the program alone: all of it,
+# exported, and a plug-in gets headers and flags only, and finds the rest when it is loaded. As shared libraries it is
+# in these, and both link them.
+function(leat_plugin_targets)
+  add_library(leat_plugin INTERFACE)
+  add_library(leat::plugin ALIAS leat_plugin)
+  add_library(leat_host INTERFACE)
+  add_library(leat::host ALIAS leat_host)
+  set_target_properties(leat_plugin PROPERTIES EXPORT_NAME plugin)
+  set_target_properties(leat_host PROPERTIES EXPORT_NAME host)
+  target_link_libraries(leat_host INTERFACE leat)
+  if(BUILD_SHARED_LIBS)
+    target_link_libraries(leat_plugin INTERFACE leat)
+    return()
+  endif()
+  target_compile_features(leat_plugin INTERFACE cxx_std_20)
+  target_include_directories(leat_plugin INTERFACE "$<TARGET_PROPERTY:leat,INTERFACE_INCLUDE_DIRECTORIES>")
+  target_compile_options(leat_plugin INTERFACE "$<TARGET_PROPERTY:leat,INTERFACE_COMPILE_OPTIONS>")
+  target_compile_definitions(leat_plugin INTERFACE "$<TARGET_PROPERTY:leat,INTERFACE_COMPILE_DEFINITIONS>")
+  get_property(modules GLOBAL PROPERTY LEAT_MODULES)
+  # Whoever wants the stock processes says so.
+  list(REMOVE_ITEM modules stock)
+  list(TRANSFORM modules REPLACE ".+" "$<TARGET_FILE:leat::\\0>")
+  target_link_options(leat_host INTERFACE -rdynamic LINKER:--whole-archive ${modules} LINKER:--no-whole-archive)
+endfunction()
+
 # Compiling the tests takes most of the time of a whole run. Lines are enough for their back-traces; what UBSan is told
 # to leave out of their own code, a crash would show as well; and only those of templates whose speed or interleavings
 # matter are optimized in full, and in plain builds. Linked last: of -fsanitize and -fno-sanitize the later one wins.

@@ -46,6 +46,45 @@ TEST_CASE("services of a deployment are found beside it, wherever the program ru
   CHECK(c.plan->where(c.plan->processes[0].at) == "boards/a/../../s/one.toml:4");
 }
 
+TEST_CASE("plug-ins are loaded before classes are looked up, from the folder of the file that names them") {
+  scratch_folder f;
+  f.file("a/deployment.toml",
+         "leat = 1\nplugins = [\"libx.so\", \"/opt/liby.so\"]\nservices = [\"../s/one.toml\"]\n");
+  f.file("s/one.toml", "plugins = [\"libz.so\"]\n" + small_service("one"));
+  std::vector<plugin_file> asked;
+  options how;
+  how.load_plugin = [&](const plugin_file& file, findings&) {
+    asked.push_back(file);
+    return true;
+  };
+  const checked c = check({"a/deployment.toml"}, classes(), how);
+  CHECK(shown(c) == "");
+  CHECK(c.plan);
+  REQUIRE(asked.size() == 3);
+  CHECK(asked[0].path == "a/libx.so");
+  CHECK(asked[0].at.line == 2);
+  CHECK(asked[0].at.column == 12);
+  CHECK(asked[1].path == "/opt/liby.so");
+  CHECK(asked[2].path == "a/../s/libz.so");
+}
+
+TEST_CASE("a plug-in that cannot be loaded is one error, whatever its classes are used for") {
+  scratch_folder f;
+  f.file("one.toml",
+         "leat = 1\nplugins = [\"libx.so\"]\n[process.p]\nuse = \"of-x\"\nconfig = { a = 1 }\nout = { o = "
+         "\"c\" }\n"
+         "[process.q]\nuse = \"of-x-too\"\nin = { i = \"c\" }\n[channel.c]\n");
+  options how;
+  how.load_plugin = [](const plugin_file& file, findings& found) {
+    found.error("plugin", file.at, "broken");
+    return false;
+  };
+  const checked c = check({"one.toml"}, classes(), how);
+  CHECK_FALSE(c.plan);
+  REQUIRE(c.found.all().size() == 1);
+  CHECK(c.found.all()[0].rule == "plugin");
+}
+
 TEST_CASE("a file that is reached in two ways is read once") {
   scratch_folder f;
   f.file("deployment.toml", "leat = 1\nservices = [\"one.toml\", \"./one.toml\"]\n");

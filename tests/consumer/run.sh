@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # run.sh [JOBS]: installs Leat, static and shared, moves each prefix to another place, and builds the program here
-# against it by find_package and by pkg-config, and a project that `leat new` makes. Prints `ok NAME` or `not ok NAME`
+# against it by find_package and by pkg-config, a plug-in, and a project that `leat new` makes. Prints `ok NAME` or `not ok NAME`
 # for each way.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -71,6 +71,12 @@ by_cmake() {
   same "$build/consumer"
 }
 
+by_plugin() {
+  local build=$work/$1/by-cmake
+  same "$build/consumer-host" run --quiet "$build/plugin.toml"
+  same "$work/$1/prefix/bin/leat" run --quiet "$build/plugin.toml"
+}
+
 by_pkg_config() {
   local pc flags=() libdir
   pc=$(find "$work/$1/prefix" -name leat.pc)
@@ -119,6 +125,7 @@ for kind in static shared; do
   attempt "$kind/install" "install_$kind"
   attempt "$kind/headers" headers_complete "$kind"
   attempt "$kind/find_package" by_cmake "$kind"
+  attempt "$kind/plug-in" by_plugin "$kind"
   attempt "$kind/pkg-config" by_pkg_config "$kind"
   attempt "$kind/new" by_leat_new "$kind"
 done

@@ -94,6 +94,8 @@ struct service_builder {
 struct builder {
   // What is missing in files that could not be read must not be reported as missing.
   bool complete = true;
+  // The same for classes of plug-ins that could not be loaded.
+  bool all_classes = true;
   std::vector<service_builder> services = {};
   runtime_plan runtime = {};
   // Where keys of [runtime] stand that are compared with one another.

@@ -21,8 +21,12 @@ environment_fn environment_of(const options& how) {
   };
 }
 
-void finish(checked& out, const parsed_files& files, const catalog& classes) {
-  const builder b = build(files, out.sources, out.found);
+void finish(checked& out, const parsed_files& files, const catalog& classes, const options& how) {
+  bool all_classes = true;
+  if (how.load_plugin)
+    for (const plugin_file& p : files.plugins) all_classes = how.load_plugin(p, out.found) && all_classes;
+  builder b = build(files, out.sources, out.found);
+  b.all_classes = all_classes;
   if (b.complete && b.services.empty() && out.sources.size() > 0 && out.found.errors() == 0)
     out.found.error("empty", {0, 0, 0, 0}, "there is no service here: no [process.NAME] in any file");
   out.plan = resolve(b, classes, out.found);
@@ -37,7 +41,7 @@ checked check(const std::vector<std::string>& paths, const catalog& classes, con
   checked out;
   const parsed_files files =
       read_files(paths, environment_of(how), {.file_size = how.max_file_size}, out.sources, out.found);
-  finish(out, files, classes);
+  finish(out, files, classes, how);
   return out;
 }
 
@@ -45,7 +49,7 @@ checked check_text(std::string name, std::string text, const catalog& classes, c
   checked out;
   const parsed_files files = read_text(std::move(name), std::move(text), environment_of(how),
                                        {.file_size = how.max_file_size}, out.sources, out.found);
-  finish(out, files, classes);
+  finish(out, files, classes, how);
   return out;
 }
 

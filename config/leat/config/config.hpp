@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // TOML files in, a checked plan or all that is wrong with them out. Opens no port and no device; reads
-// nothing but the files, and environment variables that they name.
+// nothing but the files, and environment variables that they name. Plug-ins are loaded by somebody else.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <leat/base/schema.hpp>
 #include <leat/config/finding.hpp>
 #include <leat/config/plan.hpp>
+#include <leat/config/plugin_file.hpp>
 #include <leat/config/source.hpp>
 
 namespace leat::config {
@@ -22,6 +23,9 @@ struct options {
   // Empty: getenv.
   std::function<std::optional<std::string>(std::string_view name)> environment = {};
   std::size_t max_file_size = std::size_t{16} << 20;
+  // Makes the classes of a plug-in part of the catalog. Called for each that a file names, before any class
+  // is looked up; false: it could not, and said so. Empty: plug-ins are left alone.
+  std::function<bool(const plugin_file& file, findings& found)> load_plugin = {};
 };
 
 struct checked {

@@ -68,7 +68,9 @@ class loader {
     std::optional<std::string> content = read(name, why);
     if (!content) return cannot_read(name, asked_at, why);
     const std::optional<std::size_t> index = parse(name, std::move(*content));
-    if (index) listed_services(*index);
+    if (!index) return;
+    listed_plugins(*index);
+    listed_services(*index);
   }
 
   std::optional<std::string> read(const std::string& name, std::string& why) const {
@@ -116,6 +118,16 @@ class loader {
     expand_environment(*root, environment_, found_);
     out_.files.push_back({file, std::move(*root)});
     return out_.files.size() - 1;
+  }
+
+  void listed_plugins(std::size_t index) {
+    const value* found = out_.files[index].root.find("plugins");
+    const auto* elements = found ? found->get_if<value::list>() : nullptr;
+    if (!elements) return;
+    const fs::path folder = fs::path(sources_[out_.files[index].file].name()).parent_path();
+    for (const value& v : *elements)
+      if (const auto* text = v.get_if<std::string>())
+        out_.plugins.push_back({(folder / *text).string(), v.at()});
   }
 
   void listed_services(std::size_t index) {

@@ -11,6 +11,7 @@
 #include <leat/base/value.hpp>
 #include <leat/config/expand.hpp>
 #include <leat/config/finding.hpp>
+#include <leat/config/plugin_file.hpp>
 #include <leat/config/source.hpp>
 
 namespace leat::config {
@@ -22,6 +23,7 @@ struct parsed_file {
 
 struct parsed_files {
   std::vector<parsed_file> files = {};
+  std::vector<plugin_file> plugins = {};
   bool complete = true;  // all could be read and parsed
 };
 

@@ -97,6 +97,8 @@ setting_schema memory() {
 std::vector<key_section> make_sections() {
   setting_schema services{.name = "services", .kind = kind::list};
   services.element.push_back(text(""));
+  setting_schema plugins{.name = "plugins", .kind = kind::list};
+  plugins.element.push_back(text(""));
   setting_schema cpus{.name = "cpus", .kind = kind::list};
   cpus.element.push_back(integer("", 0, 1023));
   setting_schema version = integer("leat", grammar_version, grammar_version);
@@ -110,6 +112,9 @@ std::vector<key_section> make_sections() {
                  "at the top",
                  {setting(version, "version of this grammar"),
                   setting(services, "service files of a deployment, relative to its own folder"),
+                  setting(plugins,
+                          "shared objects with process classes, relative to its own folder; loaded first, "
+                          "also by a check"),
                   special(key_shape::section, "service", "", "the service that this file describes"),
                   special(key_shape::named_section, "process", "", "its processes"),
                   special(key_shape::named_section, "channel", "", "its channels"),

@@ -30,7 +30,7 @@ restart_plan effective_restart(const restart_builder& own, const restart_builder
 const class_schema* resolve_class(draft& d, const process_builder& from) {
   if (from.use.text.empty() && !from.use.at.known()) return nullptr;
   const class_schema* type = d.classes.find_class(from.use.text);
-  if (type) return type;
+  if (type || !d.from.all_classes) return type;
   const std::vector<const class_schema*> all = d.classes.classes();
   std::vector<std::string_view> names;
   names.reserve(all.size());

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class request;
 struct port_type {
   using state = csp::ref<csp::channel_base>;
 
+  const std::type_info* value = nullptr;
   shape_fn message = nullptr;
   shape_fn reply = nullptr;      // none: not asked
   std::uint64_t value_size = 0;  // in a channel
@@ -79,6 +81,7 @@ constexpr port_type make_type() {
   using message = typename content<T>::message;
   using reply = typename content<T>::reply;
   port_type t;
+  t.value = &typeid(T);
   t.message = &shape_of<message>;
   if constexpr (!std::is_void_v<reply>) t.reply = &shape_of<reply>;
   t.value_size = sizeof(csp::cell<T>);
@@ -205,6 +208,9 @@ class any_channel {
 
 // Throws wiring_error if it carries something that cannot be told as a record.
 void check_converts(const any_channel& c);
+
+// The same C++ type. Two plug-ins may have a description each of a type that they share.
+bool same_type(const port_type& a, const port_type& b) noexcept;
 
 // "reading answered by status"
 std::string describe_content(const port_type& t);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include <leat/base/schema.hpp>
 #include <leat/process/construction.hpp>
@@ -15,6 +16,7 @@ namespace {
 // libraries are loaded; the linker's lock orders both.
 const process_class* classes = nullptr;
 const shapes::message_entry* messages = nullptr;
+std::string_view origin_now;
 
 }  // namespace
 
@@ -25,8 +27,12 @@ const message_entry* first_message() noexcept { return messages; }
 
 process_class::process_class(std::string_view n, std::string_view h, processes::construct_fn construct,
                              std::size_t size) noexcept
-    : name(n), help(h), object_size(size), next(classes), construct_(construct) {
+    : name(n), help(h), object_size(size), origin(origin_now), next(classes), construct_(construct) {
   classes = this;
+}
+
+std::string_view processes::exchange_origin(std::string_view origin) noexcept {
+  return std::exchange(origin_now, origin);
 }
 
 class class_registry final : public catalog {
@@ -101,7 +107,7 @@ class class_registry final : public catalog {
     std::unique_ptr<message>& known = messages_[name];
     if (known) {
       const bool named = s.form == form::structure || s.form == form::opaque || s.form == form::enumeration;
-      if (known->shape != &s && named)
+      if (named && !same_shape(*known->shape, s))
         problem("two messages are called '" + name + "': name one of them with LEAT_MESSAGE_AS");
       return;
     }
@@ -118,7 +124,13 @@ class class_registry final : public catalog {
     const std::string name(c.name);
     std::unique_ptr<entry>& known = classes_[name];
     if (known) {
-      problem("two process classes are called '" + name + "': name one of them with LEAT_PROCESS_AS");
+      const std::string_view first = known->made_by->origin, second = c.origin;
+      const auto in = [](std::string_view origin) {
+        return origin.empty() ? std::string("this program") : std::string(origin);
+      };
+      problem("two process classes are called '" + name + "'" +
+              (first.empty() && second.empty() ? "" : ", in " + in(first) + " and in " + in(second)) +
+              ": name one of them with LEAT_PROCESS_AS");
       return;
     }
     known = std::make_unique<entry>();

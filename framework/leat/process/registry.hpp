@@ -22,6 +22,8 @@ namespace processes {
 using construct_fn = std::unique_ptr<process> (*)();
 std::unique_ptr<process> make(construct_fn construct, std::string_view class_name, const process_options& o);
 void release(process& p, const process_options& o);
+// What is registered from now on comes from there; the text must stay. Returns the last one.
+std::string_view exchange_origin(std::string_view origin) noexcept;
 
 template <class P>
 std::unique_ptr<process> construct_one() {
@@ -42,6 +44,7 @@ class process_class {
   const std::string_view name;
   const std::string_view help;
   const std::size_t object_size;
+  const std::string_view origin;  // "plug-in 'climate' (libclimate.so)"; empty: this program
 
   // A fresh object, with its settings read and its ports connected; those that are not named are nil. Throws
   // setting_error or wiring_error with all that is wrong, and what the class's constructors throw.
@@ -64,8 +67,8 @@ class process_class {
 // By name; of two classes with one name, the one that the linker put first. Null: none.
 const process_class* find_process_class(std::string_view name);
 
-// All classes and messages that are linked into this program. The first call, here or above, makes one object
-// of each class to see what it has.
+// All classes and messages that are linked into this program, and of the plug-ins that are loaded. The next
+// call after that, here or above, makes one object of each new class to see what it has.
 const catalog& program_catalog();
 
 // What is wrong with the classes themselves, for the start of a program to report: names that are taken

@@ -190,6 +190,9 @@ const type_shape& shape_of() {
   return s;
 }
 
+// The same name and the same parts, down to the smallest.
+bool same_shape(const type_shape& a, const type_shape& b);
+
 // To be read by people, and the name by which channels of plain types are joined: "list of sample".
 std::string type_name(const type_shape& s);
 

@@ -8,16 +8,20 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 #include <mutex>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <leat/base/mutex.hpp>
 #include <leat/fiber/annotate.hpp>
 #include <leat/sched/interrupted.hpp>
+#include <leat/sched/leavable.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -42,11 +46,19 @@ text_range leavable[32];
 std::size_t n_leavable = 0;
 bool c_library_is_apart = false;
 
+// Files that are like the program. Never destroyed.
+std::vector<std::string>& leavable_files() {
+  static auto* const all = new std::vector<std::string>;
+  return *all;
+}
+
 int note_module(dl_phdr_info* info, std::size_t, void*) {
   const std::string_view path = info->dlpi_name ? info->dlpi_name : "";
   const std::string_view file = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
   const bool program = path.empty();
-  if (!program && !file.starts_with("libleat_")) return 0;
+  const std::vector<std::string>& added = leavable_files();
+  if (!program && !file.starts_with("libleat_") && std::find(added.begin(), added.end(), path) == added.end())
+    return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& h = info->dlpi_phdr[i];
     if (program && h.p_type == PT_INTERP) c_library_is_apart = true;
@@ -247,6 +259,8 @@ LEAT_UNWATCHED void on_summons(int, siginfo_t*, void* context) {
 }
 
 }  // namespace
+
+void add_leavable_file(const char* path) { leavable_files().emplace_back(path); }
 
 void prepare_quarantine() noexcept {
   static std::once_flag once;

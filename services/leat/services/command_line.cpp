@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <leat/config/suggest.hpp>
 
@@ -26,11 +27,12 @@ constexpr std::array<verb_info, 10> verbs{{
      "--json --quiet", 1, any},
     {verb::graph, "graph", "FILE...", "show processes, channels and how each channel works",
      "--text --dot --mermaid --svg", 1, any},
-    {verb::list, "list", "", "the process classes of this program", "--json --names", 0, 0},
-    {verb::describe, "describe", "CLASS", "ports, settings, defaults and ranges of a class", "--json", 1, 1},
+    {verb::list, "list", "", "the process classes of this program", "--json --names --plugin", 0, 0},
+    {verb::describe, "describe", "CLASS", "ports, settings, defaults and ranges of a class",
+     "--json --plugin", 1, 1},
     {verb::make_new, "new", "NAME",
      "make a project of one process, with test and systemd unit, in a new folder", "", 1, 1},
-    {verb::schema, "schema", "", "a JSON Schema of the files, for editors", "", 0, 0},
+    {verb::schema, "schema", "", "a JSON Schema of the files, for editors", "--plugin", 0, 0},
     {verb::completion, "completion", "bash|zsh", "a script that completes this command line", "", 1, 1},
     {verb::version, "version", "", "the version", "", 0, 0},
     {verb::help, "help", "[VERB]", "this text, or that of a verb", "", 0, 1},
@@ -38,8 +40,9 @@ constexpr std::array<verb_info, 10> verbs{{
 
 struct option_info {
   std::string_view name, help;
+  std::string_view value = {};  // what follows it
 };
-constexpr std::array<option_info, 8> options{{
+constexpr std::array<option_info, 9> options{{
     {"--names", "their names alone"},
     {"--json", "as JSON, for programs"},
     {"--quiet", "no status line and no summary"},
@@ -47,6 +50,7 @@ constexpr std::array<option_info, 8> options{{
     {"--dot", "for graphviz"},
     {"--mermaid", "for Markdown that draws Mermaid"},
     {"--svg", "an SVG drawn by graphviz, which must be installed"},
+    {"--plugin", "a shared object whose classes are added; may be given several times", "FILE"},
     {"--help", "this text"},
 }};
 
@@ -98,7 +102,13 @@ parsed_words parse_command_line(const std::vector<std::string>& words) {
   c.verb = v->which;
   bool only_words = false;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& w = words[i];
+    std::string w = words[i];
+    std::optional<std::string> value;
+    if (const std::size_t equals = w.find('=');
+        !only_words && w.starts_with("--") && equals != std::string::npos) {
+      value = w.substr(equals + 1);
+      w.resize(equals);
+    }
     if (only_words || w.empty() || w[0] != '-' || w == "-") {
       c.words.push_back(w);
     } else if (w == "--") {
@@ -111,6 +121,16 @@ parsed_words parse_command_line(const std::vector<std::string>& words) {
           std::any_of(options.begin(), options.end(), [&](const option_info& o) { return o.name == w; });
       p.error =
           "'" + std::string(v->name) + "' has no option '" + w + "'" + (known ? "" : suggestion(options, w));
+      return p;
+    } else if (w == "--plugin") {
+      if (!value && i + 1 < words.size()) value = words[++i];
+      if (!value || value->empty()) {
+        p.error = "'" + w + "' needs a file";
+        return p;
+      }
+      c.plugins.push_back(*value);
+    } else if (value) {
+      p.error = "'" + w + "' takes no value, but there is '" + *value + "'";
       return p;
     } else if (w == "--json") {
       c.json = true;
@@ -149,7 +169,9 @@ std::string usage(std::string_view program, verb which) {
                      std::string(v->words) + "\n\n" + std::string(v->help) + "\n";
   if (!v->options.empty()) text += '\n';
   for (const option_info& o : options)
-    if (takes(*v, o.name)) text += "  " + padded(o.name, 14) + std::string(o.help) + '\n';
+    if (takes(*v, o.name))
+      text += "  " + padded(std::string(o.name) + (o.value.empty() ? "" : ' ' + std::string(o.value)), 16) +
+              std::string(o.help) + '\n';
   return text;
 }
 

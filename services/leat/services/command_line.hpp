@@ -12,7 +12,8 @@ enum class verb { run, check, graph, list, describe, make_new, schema, completio
 
 struct command {
   services::verb verb = verb::help;
-  std::vector<std::string> words = {};  // files, a class, a shell
+  std::vector<std::string> words = {};    // files, a class, a shell
+  std::vector<std::string> plugins = {};  // files
   bool json = false;
   bool names = false;
   bool quiet = false;        // no summary, no status line

@@ -14,6 +14,7 @@
 
 #include <leat/base/format.hpp>
 #include <leat/base/log.hpp>
+#include <leat/base/version.hpp>
 #include <leat/config/config.hpp>
 #include <leat/config/json_schema.hpp>
 #include <leat/config/render.hpp>
@@ -29,11 +30,8 @@
 #include <leat/services/host.hpp>
 #include <leat/services/new_project.hpp>
 #include <leat/services/picture.hpp>
+#include <leat/services/plugins.hpp>
 #include <leat/services/status_line.hpp>
-
-#ifndef LEAT_VERSION
-#define LEAT_VERSION "0.1.0"
-#endif
 
 namespace leat::services {
 namespace {
@@ -51,13 +49,13 @@ bool colour_on(int fd) {
 
 // The findings go to stderr; without errors the plan is there.
 config::checked read(const command& c) {
-  config::checked r = config::check(c.words, program_catalog());
+  config::checked r = config::check(c.words, program_catalog(), with_plugins());
   if (!r.found.all().empty()) complain(config::render(r.found, r.sources, colour_on(STDERR_FILENO)));
   return r;
 }
 
 int do_check(const command& c) {
-  const config::checked r = config::check(c.words, program_catalog());
+  const config::checked r = config::check(c.words, program_catalog(), with_plugins());
   if (c.json) {
     print(config::render_json(r.found, r.sources) + "\n");
   } else {
@@ -210,6 +208,13 @@ int perform(const command& c, const std::string& program) {
     print(usage(program, c.verb));
     return all_is_well;
   }
+  bool all_loaded = true;
+  for (const std::string& file : c.plugins)
+    for (const std::string& fault : load_plugin(file)) {
+      complain(program + ": " + fault + "\n");
+      all_loaded = false;
+    }
+  if (!all_loaded) return failed;
   switch (c.verb) {
     case verb::run: return do_run(c);
     case verb::check: return do_check(c);
