@@ -3,7 +3,18 @@
 // The files with stock classes, one word for each; a file says LEAT_STOCK_ANCHOR(word) once. Not installed.
 #pragma once
 
-#define LEAT_STOCK_FILES(X) X(log)
+#define LEAT_STOCK_FILES(X) \
+  X(batch)                  \
+  X(deadband)               \
+  X(log)                    \
+  X(min_max)                \
+  X(moving_average)         \
+  X(sample)                 \
+  X(select_fields)          \
+  X(sensor_sim)             \
+  X(tee)                    \
+  X(throttle)               \
+  X(ticker)
 
 namespace leat::stock::anchors {
 #define LEAT_STOCK_DECLARE(file) void file() noexcept;

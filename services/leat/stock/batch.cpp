@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/stock/batch.hpp>
+
+#include <leat/leat.hpp>
+
+#include <leat/stock/anchors.hpp>
+#include <leat/stock/support.hpp>
+
+LEAT_STOCK_ANCHOR(batch)
+
+namespace leat::stock {
+namespace {
+
+using namespace std::chrono_literals;
+
+class batch : public process {
+  record_in values{this, "values", "what comes in"};
+  leat::out<record_batch> batches{this, "batches", "several records in one message, in their order"};
+  setting<std::int64_t> size{this, "size", 100, "records in a message, at most", between(1, 1'000'000)};
+  setting<nanoseconds> every{this, "every", 1s, "no record waits longer than this for others; 0: any time",
+                             between<nanoseconds>(0s, 8760h)};
+
+  void run() override {
+    passes pass(this);
+    record_batch b;
+    time_point end = never;
+    for (;;) {
+      std::optional<record> r;
+      const recv_status got = values.recv(r, end);
+      if (r) {
+        if (b.records.empty() && *every > 0ns) end = saturating_add(leat::now(), *every);
+        b.records.push_back(std::move(*r));
+      }
+      const bool last = got == recv_status::closed;
+      const bool due =
+          b.records.size() == static_cast<std::size_t>(*size) || (end != never && leat::now() >= end);
+      if (!b.records.empty() && (last || due)) {
+        if (!pass.go_on(batches.send(std::exchange(b, {})))) return;
+        end = never;
+      }
+      if (last || got == recv_status::stopped) return;
+    }
+  }
+};
+LEAT_PROCESS(batch, "joins records to messages of several");
+
+}  // namespace
+}  // namespace leat::stock

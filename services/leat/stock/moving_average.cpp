@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/leat.hpp>
+
+#include <leat/stock/anchors.hpp>
+#include <leat/stock/support.hpp>
+#include <leat/stock/windows.hpp>
+
+LEAT_STOCK_ANCHOR(moving_average)
+
+namespace leat::stock {
+namespace {
+
+class moving_average : public process {
+  record_in values{this, "values", "what comes in"};
+  record_out out{this, "out", fields_like("values"), "the same records with the mean in place of the number"};
+  field_setting<> field{this, "field", "values", field_kind::real, "value", "the number that is averaged"};
+  setting<std::int64_t> window{this, "window", 8, "over so many, or as many as there were",
+                               between(1, 1'000'000)};
+  key_settings keys{this};
+  rejects bad{this};
+
+  void run() override {
+    passes pass(this);
+    keyed<moving_mean> means(keys.limit());
+    const auto size = static_cast<std::size_t>(*window);
+    for (record& r : values) {
+      const std::optional<double> v = number_in(r, *field, bad);
+      const std::optional<std::string> key = v ? key_in(r, *keys.key, bad) : std::nullopt;
+      if (!key) continue;
+      r[*field] = means.get(*key, [size] { return moving_mean(size); }).add(*v);
+      if (!pass(out, std::move(r))) return;
+    }
+  }
+};
+LEAT_PROCESS_AS("moving-average", moving_average, "puts the mean of the last few numbers in place of each");
+
+}  // namespace
+}  // namespace leat::stock

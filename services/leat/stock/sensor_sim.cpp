@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <cmath>
+#include <numbers>
+
+#include <leat/leat.hpp>
+
+#include <leat/stock/anchors.hpp>
+#include <leat/stock/support.hpp>
+
+LEAT_STOCK_ANCHOR(sensor_sim)
+
+namespace leat::stock {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class wave { sine, walk, square, noise };
+LEAT_ENUM(wave, sine, walk, square, noise);
+
+// splitmix64: the same numbers on every machine, unlike the distributions of <random>.
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) noexcept : state_(seed) {}
+  std::uint64_t next() noexcept {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  // -1 to 1.
+  double even() noexcept { return static_cast<double>(next() >> 11) * 0x1p-52 - 1; }
+
+ private:
+  std::uint64_t state_;
+};
+
+class sensor_sim : public process {
+  record_out values{
+      this, "values",
+      sends{{"sensor", field_kind::text}, {"at", field_kind::moment}, {"value", field_kind::real}},
+      "one record of each sensor in each period"};
+  setting<std::vector<std::string>> sensors{this, "sensors", {"sensor"}, "names of the sensors"};
+  setting<wave> kind{this, "kind", wave::sine,
+                     "how values move: sine and square by `cycle`, walk by small steps, noise anyhow"};
+  setting<nanoseconds> period{this, "period", 1s, "time between two values of a sensor; 0: none",
+                              between<nanoseconds>(0s, 24h)};
+  setting<double> middle{this, "middle", 20, "what values move around", between(-1e300, 1e300)};
+  setting<double> swing{this, "swing", 5, "how far they go to either side", between(0.0, 1e300)};
+  setting<nanoseconds> cycle{this, "cycle", 60s, "time of one wave of sine and square",
+                             between<nanoseconds>(1ms, 8760h)};
+  setting<double> noise{this, "noise", 0, "something between this much less and more is added to each value",
+                        between(0.0, 1e300)};
+  setting<std::int64_t> seed{this, "seed", 1, "values are the same for the same seed"};
+  setting<std::int64_t> count{this, "count", 0, "it ends after so many values of each sensor; 0: never",
+                              at_least(0)};
+
+  struct simulated {
+    dice random;
+    double walked = 0;  // -1 to 1
+  };
+
+  // From -1 to 1. By the number of the value, not by the clock, so that it is the same again.
+  double wave_at(simulated& s, std::size_t which, std::int64_t n) const {
+    // A period that is told as none still has its place in the wave.
+    const double step = std::chrono::duration<double>(*period > 0ns ? *period : 1s) / *cycle;
+    const double turn =
+        step * static_cast<double>(n) + static_cast<double>(which) / static_cast<double>(sensors->size());
+    switch (*kind) {
+      case wave::sine: return std::sin(2 * std::numbers::pi * turn);
+      case wave::square: return turn - std::floor(turn) < 0.5 ? 1 : -1;
+      case wave::noise: return s.random.even();
+      case wave::walk: break;
+    }
+    s.walked += 0.1 * s.random.even();
+    if (s.walked > 1) s.walked = 2 - s.walked;
+    if (s.walked < -1) s.walked = -2 - s.walked;
+    return s.walked;
+  }
+
+  void run() override {
+    passes pass(this);
+    std::vector<simulated> all;
+    for (std::size_t i = 0; i < sensors->size(); ++i)
+      all.push_back({dice(dice(static_cast<std::uint64_t>(*seed) + i).next())});
+    const leat::ticker beat = *period > 0ns ? leat::ticker(*period) : leat::ticker();
+    for (std::int64_t n = 0; *count == 0 || n < *count; ++n) {
+      if (*period > 0ns && n > 0 && !beat.recv()) return;
+      const moment at = moment_now();
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const double v = *middle + *swing * wave_at(all[i], i, n) + *noise * all[i].random.even();
+        if (!pass(values, record{{"sensor", (*sensors)[i]}, {"at", at}, {"value", v}})) return;
+      }
+      if (all.empty()) throw setting_error("sensors: none is named");
+    }
+  }
+};
+LEAT_PROCESS_AS("sensor-sim", sensor_sim, "sends values as sensors would, without any");
+
+}  // namespace
+}  // namespace leat::stock

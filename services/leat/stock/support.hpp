@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What stock classes have in common. Not installed.
+#pragma once
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <leat/base/clock.hpp>
+#include <leat/csp/channel_base.hpp>
+#include <leat/process/process.hpp>
+#include <leat/process/record.hpp>
+#include <leat/process/record_port.hpp>
+#include <leat/process/settings.hpp>
+
+namespace leat::stock {
+
+// Something that goes wrong again and again, told in the log: the first at once, then at most one line in 10
+// seconds with their number, and at the end those that have not been told. One G.
+class complaints {
+ public:
+  static constexpr nanoseconds pause = std::chrono::seconds(10);
+
+  // `what` is a literal: "dropped", "cut".
+  complaints(const process& owner, std::string_view what) noexcept : owner_(owner), what_(what) {}
+  complaints(const complaints&) = delete;
+  complaints& operator=(const complaints&) = delete;
+  ~complaints() { tell(); }
+
+  void add(std::string why, std::uint64_t n = 1) { add_at(leat::now(), std::move(why), n); }
+  void add_at(time_point now, std::string why, std::uint64_t n = 1);
+  std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  void tell() noexcept;
+
+  const process& owner_;
+  const std::string_view what_;
+  std::string why_;
+  std::uint64_t count_ = 0, told_ = 0;
+  time_point next_{};
+};
+
+enum class on_bad : std::uint8_t { drop, fail };
+LEAT_ENUM(on_bad, drop, fail);
+
+// Records that a class can do nothing with.
+class rejects {
+ public:
+  explicit rejects(process* owner,
+                   std::string_view what = "a record that lacks a field, or has another kind of value in it")
+      : bad_(owner, "bad", on_bad::drop, what), told_(*owner, "dropped") {}
+
+  // Throws std::runtime_error if the setting says so. Any G of the process.
+  void add(std::string why);
+
+ private:
+  setting<on_bad> bad_;
+  std::mutex lock_;
+  complaints told_;
+};
+
+// The finite number in this field, or none, which is then rejected.
+std::optional<double> number_in(const record& r, const std::string& field, rejects& bad);
+// The text of this field, or none, which is then rejected; "" if the field has no name.
+std::optional<std::string> key_in(const record& r, const std::string& field, rejects& bad);
+
+// Sends to a port. False: nobody will ever read it, or this G is asked to stop; the process ends then.
+class passes {
+ public:
+  explicit passes(const process* owner) : lost_(*owner, "lost") {}
+  bool operator()(const record_out& to, record r) { return go_on(to.send(std::move(r))); }
+  bool go_on(send_status s);
+
+ private:
+  complaints lost_;  // by a channel with full = "fail"
+};
+
+// One State for each key. When there are too many, the one that was not asked for longest is forgotten.
+template <class State>
+class keyed {
+ public:
+  explicit keyed(std::size_t most) : most_(most) {}
+
+  // `fresh` makes one for a new key.
+  template <class Fresh>
+  State& get(const std::string& key, Fresh fresh) {
+    if (const auto at = index_.find(key); at != index_.end()) {
+      states_.splice(states_.begin(), states_, at->second);
+      return at->second->second;
+    }
+    if (index_.size() >= most_) {
+      index_.erase(states_.back().first);
+      states_.pop_back();
+    }
+    states_.emplace_front(key, fresh());
+    index_.emplace(states_.front().first, states_.begin());
+    return states_.front().second;
+  }
+  // What get would forget for this key; null: nothing.
+  State* displaced_by(const std::string& key) {
+    return index_.size() < most_ || index_.contains(key) ? nullptr : &states_.back().second;
+  }
+  // The one that was used last comes first.
+  std::list<std::pair<std::string, State>>& all() noexcept { return states_; }
+  std::size_t size() const noexcept { return index_.size(); }
+  void clear() noexcept {
+    index_.clear();
+    states_.clear();
+  }
+
+ private:
+  const std::size_t most_;
+  std::list<std::pair<std::string, State>> states_;
+  std::unordered_map<std::string_view, typename std::list<std::pair<std::string, State>>::iterator> index_;
+};
+
+// The settings of a class with one state for each key.
+struct key_settings {
+  explicit key_settings(process* owner, std::string_view port = "values")
+      : key(owner, "key", port, field_kind::any, std::string(),
+            "field by whose value records are told apart; none: all are one"),
+        most(owner, "keys", 4096, "most values of it that are kept apart; then the oldest is forgotten",
+             between(1, 1'000'000)) {}
+  field_setting<> key;
+  setting<std::int64_t> most;
+  std::size_t limit() const noexcept { return static_cast<std::size_t>(*most); }
+};
+
+}  // namespace leat::stock

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "stock/fixture.hpp"
+
+namespace leat::stock::test {
+namespace {
+
+TEST_CASE("a ticker counts its ticks and says when they were due") {
+  at_procs([] {
+    rig r("ticker");
+    const auto ticks = r.channel("ticks");
+    r.set("period", 1ms).set("count", 3).set("missed", "burst").start();
+    CHECK(r.wait() == ended::returned);
+    const std::vector<record> all = drained(ticks);
+    CHECK(texts_of(all, "count") == std::vector<std::string>{"1", "2", "3"});
+    for (const record& t : all) {
+      REQUIRE(t.find("at")->kind() == field_kind::moment);
+      const nanoseconds age = moment_now() - std::get<moment>(*t.find("at"));
+      CHECK((age > -1s && age < patience));
+    }
+  });
+}
+
+TEST_CASE("a ticker that is not read leaves ticks out, and counts them") {
+  at_procs([] {
+    rig r("ticker");
+    const auto ticks = r.channel("ticks", 0);
+    r.set("period", 100us).start();
+    CHECK(ticks.recv()->number("count") == 1);
+    // Until a tick has been missed for sure: nobody reads, and each number is one period.
+    std::optional<double> last;
+    CHECK(eventually([&] {
+      (void)sleep_for(1ms);
+      last = ticks.recv()->number("count");
+      return last && *last > 5;
+    }));
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+std::vector<record> simulated(const char* kind, std::int64_t seed, double noise = 0) {
+  rig r("sensor-sim");
+  const auto values = r.channel("values", 100);
+  r.set("sensors", std::vector<std::string>{"boiler", "tank"})
+      .set("kind", kind)
+      .set("period", nanoseconds(0));
+  r.set("seed", seed)
+      .set("count", 20)
+      .set("middle", 50.0)
+      .set("swing", 10.0)
+      .set("cycle", 8s)
+      .set("noise", noise);
+  r.start();
+  CHECK(r.wait() == ended::returned);
+  return drained(values);
+}
+
+TEST_CASE("simulated sensors send the same values for the same seed") {
+  run_clean(with_procs(2), [] {
+    for (const char* kind : {"sine", "walk", "square", "noise"}) {
+      const auto a = simulated(kind, 7, 0.5), b = simulated(kind, 7, 0.5), c = simulated(kind, 8, 0.5);
+      REQUIRE(a.size() == 40);
+      CHECK(texts_of(a, "value") == texts_of(b, "value"));
+      CHECK(texts_of(a, "value") != texts_of(c, "value"));
+      CHECK(a[0].find("at")->kind() == field_kind::moment);
+      CHECK(*a[0].text("sensor") == "boiler");
+      CHECK(*a[1].text("sensor") == "tank");
+    }
+  });
+}
+
+TEST_CASE("simulated values stay within their swing and have their form") {
+  run_clean(with_procs(1), [] {
+    for (const char* kind : {"sine", "walk", "square", "noise"})
+      for (const record& r : simulated(kind, 3)) {
+        CHECK(*r.number("value") >= 40);
+        CHECK(*r.number("value") <= 60);
+      }
+    const auto square = simulated("square", 1);
+    CHECK(texts_of({square[0], square[6], square[8], square[14]}, "value") ==
+          std::vector<std::string>{"60.0", "60.0", "40.0", "40.0"});
+    const auto sine = simulated("sine", 1);
+    CHECK(sine[4].number("value") == doctest::Approx(60));  // a quarter of its wave
+    CHECK(sine[5].number("value") == doctest::Approx(40));  // the second sensor is half a wave ahead
+  });
+}
+
+TEST_CASE("sources end when they are stopped, wait for slow readers, and end with their last reader") {
+  at_procs([] {
+    rig endless("sensor-sim");
+    const auto values = endless.channel("values", 1);
+    endless.set("period", nanoseconds(0)).start();
+    for (int i = 0; i < 100; ++i) CHECK(values.recv());
+    CHECK(values.stats().dropped == 0);
+    CHECK(endless.stop() == ended::returned);
+
+    rig unread("sensor-sim");
+    const auto closed = unread.channel("values", 1);
+    unread.set("period", nanoseconds(0)).start();
+    CHECK(closed.recv());
+    closed.close();
+    CHECK(unread.wait() == ended::returned);
+
+    rig none("sensor-sim");
+    (void)none.channel("values", 1);
+    none.set("sensors", std::vector<std::string>{}).start();
+    CHECK(none.failure() == "sensors: none is named");
+  });
+}
+
+}  // namespace
+}  // namespace leat::stock::test
