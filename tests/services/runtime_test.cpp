@@ -170,7 +170,7 @@ TEST_CASE("grace is how long Gs that are left at the end have") {
 TEST_CASE("trace prints the scheduler's figures, this often") {
   for (const bool on : {true, false}) {
     log_catcher log;
-    with_runtime(std::string("procs = 2\ntrace = ") + (on ? "\"5ms\"" : "\"off\""), [&] {
+    with_runtime(on ? "procs = 2\ntrace = \"5ms\"" : "procs = 2\ntrace = \"off\"", [&] {
       if (on) {
         CHECK(eventually([&] { return log.said("procs=2"); }));
       } else {
