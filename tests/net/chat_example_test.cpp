@@ -73,8 +73,11 @@ TEST_CASE("a client that does not read loses lines and stalls nobody" * doctest:
     meet(ann, "slow");
     meet(bob, "slow");
     const std::string text(900, 'x');
-    // Far more than the sockets and its queue hold.
-    constexpr int lines = 20'000;
+    // More than the server's socket and queue hold, and not so much that its patience with `slow` comes to an
+    // end.
+    const int few_bytes = 4096;
+    REQUIRE(::setsockopt(slow.handle().fd(), SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof few_bytes) == 0);
+    constexpr int lines = 6'000;
     auto speaker = spawn([&] {
       for (int i = 0; i < lines; ++i) {
         bob.write(text + "\n", patience);
