@@ -33,6 +33,10 @@ install(FILES
   "${PROJECT_BINARY_DIR}/leatConfigVersion.cmake"
   DESTINATION "${leat_cmake_dir}")
 
+install(FILES "${PROJECT_SOURCE_DIR}/services/leat/leat.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/config/boards" DESTINATION "${CMAKE_INSTALL_DATADIR}/leat"
+  FILES_MATCHING PATTERN "*.toml")
+
 # A user who links the highest module first needs the reverse of the order of declaration.
 set(leat_pc_libs ${leat_modules})
 list(REVERSE leat_pc_libs)

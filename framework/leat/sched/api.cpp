@@ -15,6 +15,7 @@
 #include <leat/sched/interrupt.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
+#include <leat/sched/stack_use.hpp>
 #include <leat/sched/stop_state.hpp>
 #include <leat/sched/time.hpp>
 
@@ -355,6 +356,12 @@ runtime_stats stats() {
   const sched::entered in;
   sched::scheduler* const s = sched::scheduler::current();
   return s ? s->stats() : runtime_stats{};
+}
+
+std::string stack_use() {
+  const sched::entered in;
+  sched::scheduler* const s = sched::scheduler::current();
+  return s && s->options().stack_census ? s->stack_census().report() : std::string();
 }
 
 void set_procs(unsigned n) {

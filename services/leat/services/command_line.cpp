@@ -185,6 +185,7 @@ std::string completion(std::string_view shell, std::string_view program) {
              " --help' -- \"$1\"\n";
     if (v.words.starts_with("FILE"))
       cases += "      compgen -f -X '!*.toml' -- \"$1\"\n      compgen -d -- \"$1\"\n";
+    if (takes(v, "--plugin")) cases += "      compgen -f -X '!*.so' -- \"$1\"\n";
     if (v.which == verb::describe)
       cases += "      compgen -W \"$(\"${COMP_WORDS[0]}\" list --names 2>/dev/null)\" -- \"$1\"\n";
     if (v.which == verb::completion) cases += "      compgen -W 'bash zsh' -- \"$1\"\n";

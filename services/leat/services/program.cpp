@@ -25,6 +25,7 @@
 #include <leat/process/registry.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/run.hpp>
+#include <leat/sched/stack_use.hpp>
 #include <leat/services/command_line.hpp>
 #include <leat/services/describe.hpp>
 #include <leat/services/host.hpp>
@@ -116,7 +117,7 @@ int do_run(const command& c) {
       const ledger l = h.run(stop, tick);
       line.clear();
       flush_stdout();  // what the processes printed comes before the summary
-      if (talks) write_text(STDERR_FILENO, to_text(l, *r.plan));
+      if (talks) write_text(STDERR_FILENO, to_text(l, *r.plan) + stack_use());
       // A thread that stands still in the C library may hold its locks for good.
       if (stats().frozen > 0) std::_Exit(exit_code(l));
       return exit_code(l);
