@@ -59,7 +59,7 @@ class gate final : public channel_base {
  public:
   using recv_fn = recv_status (*)(gate& g, void* to, std::int64_t until);  // to: std::optional<T>*
   using send_fn = send_status (*)(gate& g, void* v, std::int64_t until);   // v: T*
-  using keep_fn = void (*)(hold_base& h, const void* v);                   // v: const T*
+  using keep_fn = void (*)(hold_base& h, void* v, void* to);               // v: T*, to: std::optional<T>*
   using hand_out_fn = void (*)(hold_base& h, void* to);                    // to: std::optional<T>*
 
   gate(ref<channel_base> inner, std::shared_ptr<gate_record> record, recv_fn receives, keep_fn keeps,
@@ -77,9 +77,13 @@ class gate final : public channel_base {
   }
   // For select: before it looks, and when it has a value. `aim` is the channel to look at.
   channel_base* aim() noexcept;
-  void passed(const void* v) {
+  // When values are kept, this one is put in hand first and a copy of it into `to`: one whose copy throws is
+  // not lost. False: it is still the caller's.
+  bool passed(void* v, void* to) {
     count();
-    if (held()) keep_(*held(), v);
+    if (!held()) return false;
+    keep_(*held(), v, to);
+    return true;
   }
   void hand_out(void* to) {
     count();

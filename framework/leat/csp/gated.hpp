@@ -65,11 +65,12 @@ ref<channel_base> gate_in(ref<channel_base> inner, std::shared_ptr<gate_record> 
   gate::keep_fn keep = nullptr;
   gate::hand_out_fn hand_out = nullptr;
   if constexpr (std::is_copy_constructible_v<T>) {
-    keep = [](hold_base& h, const void* v) {
+    keep = [](hold_base& h, void* v, void* to) {
       auto& mine = static_cast<hold<T>&>(h);
       mine.acknowledge();
-      mine.value.emplace(*static_cast<const T*>(v));
+      mine.value.emplace(std::move(*static_cast<T*>(v)));
       mine.become(hold_base::state::in_hand);
+      static_cast<std::optional<T>*>(to)->emplace(*mine.value);
     };
     hand_out = [](hold_base& h, void* to) {
       auto& mine = static_cast<hold<T>&>(h);

@@ -153,7 +153,13 @@ class recv_case final : public case_base {
 
  private:
   void call(T&& v) {
-    if (gate_ && channel != gate_) gate_->passed(&v);
+    if (gate_ && channel != gate_) [[unlikely]] {
+      std::optional<T> copy;
+      if (gate_->passed(&v, &copy)) return handle(std::move(*copy));
+    }
+    handle(std::move(v));
+  }
+  void handle(T&& v) {
     if constexpr (told) {
       handler_(std::optional<T>(std::move(v)));
     } else if constexpr (std::invocable<F&, T>) {
