@@ -240,6 +240,28 @@ TEST_CASE("a closed one restarts nothing and says who will not come back") {
   CHECK(t.machine.next_deadline() == never);
 }
 
+TEST_CASE("one that was asked before all is closed, or stopped, is insisted on in its time") {
+  for (const bool stops : {false, true}) {
+    team t;
+    (void)t.steps();
+    t.fault('b');
+    CHECK(t.steps() == "ask:b");
+    CHECK(t.after(15ms).empty());
+    if (stops) {
+      t.machine.stop(t.clock.now());
+      (void)t.over('c', process_end::returned);
+      (void)t.steps();
+    } else {
+      CHECK(t.machine.close().empty());
+    }
+    CHECK(t.after(5ms) == "insist:b");
+    CHECK(t.after(30ms).substr(0, 8) == "linger:b");
+    CHECK(t.over('b').what ==
+          (stops ? restart_decision::kind::expected : restart_decision::kind::stays_ended));
+    CHECK(t.machine.close().empty());
+  }
+}
+
 TEST_CASE("news of one that is out already is not taken twice") {
   team t;
   (void)t.steps();

@@ -69,6 +69,37 @@ TEST_CASE("a process that neither receives nor sends for its watchdog's time is 
   CHECK(log.said("failed: it has neither received nor sent for 400ms; restarts in 0"));
 }
 
+TEST_CASE("one that was asked to stop before its service drains is insisted on while it does") {
+  log_catcher log;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+drain = "1h"
+[process.a]
+use = "counter"
+[process.p]
+use = "acts"
+watchdog = "100ms"
+grace = "1s"
+in = { values = "a.values" }
+)");
+  static std::atomic<bool> asked;
+  asked = false;
+  act_runs = 0;
+  act = [](int run, const in<number>& values) {
+    if (run > 1) return;
+    for (;;) {
+      if (sleep_for(1h) == sleep_result::stopped) asked = true;
+      if (asked) (void)values.try_recv();  // throws when it is insisted on
+    }
+  };
+  (void)run_plan(p, [](const channel<int>& stop) {
+    CHECK(eventually([] { return asked.load(); }));
+    stop.send(15);
+  });
+  CHECK(log.said("failed: it has neither received nor sent for 100ms"));
+}
+
 TEST_CASE("sending counts as well, also on a channel with other writers") {
   log_catcher log;
   const config::plan p = plan_of(R"(

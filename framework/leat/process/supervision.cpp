@@ -196,7 +196,6 @@ std::vector<supervision::child> supervision::close() {
   std::vector<child> dropped;
   for (child c = 0; c < children_.size(); ++c) {
     const status s = children_[c].at;
-    clear_timer(c);
     if (std::exchange(children_[c].together, false)) --together_;
     if (s != status::fresh && s != status::due && s != status::waiting) continue;
     end(c);
@@ -215,9 +214,6 @@ void supervision::stop(time_point now) {
   for (child c = 0; c < children_.size(); ++c) {
     if (children_[c].at == status::lingering) --open_;
     if (is_in(children_[c].at)) down_.insert(c);
-    // One that was asked before goes on being insisted on.
-    if (children_[c].at == status::asked) set_timer(c, saturating_add(now, children_[c].l.grace));
-    if (children_[c].at == status::insisted) set_timer(c, saturating_add(now, children_[c].l.patience));
   }
   bring_down(now);
 }

@@ -63,8 +63,8 @@ class supervision {
   restart_decision over(child c, process_end how, time_point now);
   // It has failed and still runs: it is asked to stop, and its end will count as a failure.
   void fault(child c, time_point now);
-  // No restarts from now on, nor anything else by itself. Returns those that were to be started; they have
-  // ended.
+  // No restarts from now on, nor anything else by itself, but that those who have been asked to stop are
+  // insisted on in their time. Returns those that were to be started; they have ended.
   std::vector<child> close();
   // All are stopped, the last started first, one after the other. One that lingers is passed over.
   void stop(time_point now);

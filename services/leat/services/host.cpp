@@ -161,7 +161,7 @@ void host::insist(config::index n) {
 void host::look_at_deadlines() {
   for (config::index i = 0; i < services_.size(); ++i) {
     service& s = services_[i];
-    if (s.at == phase::running) {
+    if (s.at <= phase::draining) {
       s.machine.pass(leat::now());
       perform(i);
     }
@@ -213,8 +213,11 @@ void host::look_for_deadlocks(time_point now) {
 
 time_point host::next_deadline() const {
   time_point least = never;
-  for (const service& s : services_)
-    if (s.alive > 0) least = std::min({least, s.until, s.machine.next_deadline()});
+  for (const service& s : services_) {
+    if (s.alive == 0) continue;
+    least = std::min(least, s.until);
+    if (s.at <= phase::draining) least = std::min(least, s.machine.next_deadline());
+  }
   return watches_.empty() ? least : std::min(least, watches_.begin()->first);
 }
 
