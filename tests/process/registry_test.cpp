@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <leat/base/mutex.hpp>
 #include <leat/base/schema.hpp>
 #include <leat/leat.hpp>
 
@@ -21,10 +22,13 @@ struct answer {
 LEAT_MESSAGE(answer, n);
 
 int constructed = 0;
+int locks_then = 0;
 
 class node : public leat::process {
  public:
-  node() { ++constructed; }
+  node() {
+    if (++constructed == 1) locks_then = leat::detail::mutexes_held();
+  }
   leat::in<reading> from{this, "from", "readings"};
   leat::out<double> to{this, "to", leat::optional_port};
   leat::in<int> alone{this, "alone", leat::exclusive_port};
@@ -146,4 +150,10 @@ TEST_CASE("faults of the classes themselves are told, and end nothing") {
   std::sort(told.begin(), told.end());
   std::sort(expected.begin(), expected.end());
   CHECK(told == expected);
+}
+
+TEST_CASE("one that hangs while its class is described is known to hold what others wait for") {
+  REQUIRE(leat::program_catalog().find_class("node"));
+  CHECK(app::locks_then == 1);
+  CHECK(leat::detail::mutexes_held() == 0);
 }

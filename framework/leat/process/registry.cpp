@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include <leat/base/mutex.hpp>
 #include <leat/base/schema.hpp>
 #include <leat/process/construction.hpp>
 
@@ -50,7 +50,7 @@ class class_registry final : public catalog {
   }
 
   const entry* find(std::string_view name) const {
-    const std::scoped_lock hold(lock_);
+    const lock_guard hold(lock_);
     const auto found = classes_.find(name);
     return found == classes_.end() ? nullptr : found->second.get();
   }
@@ -60,24 +60,24 @@ class class_registry final : public catalog {
     return e ? &e->schema : nullptr;
   }
   std::vector<const class_schema*> classes() const override {
-    const std::scoped_lock hold(lock_);
+    const lock_guard hold(lock_);
     std::vector<const class_schema*> all;
     for (const auto& [name, e] : classes_) all.push_back(&e->schema);
     return all;
   }
   const message_schema* find_message(std::string_view name) const override {
-    const std::scoped_lock hold(lock_);
+    const lock_guard hold(lock_);
     const auto found = messages_.find(name);
     return found == messages_.end() ? nullptr : &found->second->schema;
   }
   std::vector<const message_schema*> messages() const override {
-    const std::scoped_lock hold(lock_);
+    const lock_guard hold(lock_);
     std::vector<const message_schema*> all;
     for (const auto& [name, m] : messages_) all.push_back(&m->schema);
     return all;
   }
   std::vector<std::string> problems() const {
-    const std::scoped_lock hold(lock_);
+    const lock_guard hold(lock_);
     return problems_;
   }
 
@@ -93,7 +93,7 @@ class class_registry final : public catalog {
   }
 
   void load() {
-    const std::scoped_lock hold(lock_);
+    const lock_guard hold(lock_);
     for (const shapes::message_entry* m = leat::messages; m != last_message_; m = m->next) add(m->shape());
     last_message_ = leat::messages;
     std::vector<const process_class*> fresh;
@@ -165,7 +165,8 @@ class class_registry final : public catalog {
     twice(e.schema.settings, "settings");
   }
 
-  mutable std::mutex lock_;
+  // A ranked one: a G that hangs with it, in a constructor that is looked at, is not quarantined.
+  mutable ranked_mutex lock_{lock_rank::registry, "classes"};
   // Pointers into them are handed out: nothing is ever removed.
   std::map<std::string, std::unique_ptr<entry>, std::less<>> classes_;
   std::map<std::string, std::unique_ptr<message>, std::less<>> messages_;
