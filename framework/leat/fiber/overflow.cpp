@@ -29,6 +29,14 @@ struct watched_signal {
   struct sigaction earlier = {};
   bool installed = false;
   std::atomic<bool> spent{false};  // a one-shot handler (SA_RESETHAND) has had its turn
+  std::atomic<bool> told{false};   // that it went to the earlier handler
+
+  // The program's own handler is to be called.
+  bool has_earlier() const noexcept {
+    if ((earlier.sa_flags & static_cast<int>(SA_RESETHAND)) && spent.load()) return false;
+    return (earlier.sa_flags & SA_SIGINFO) ||
+           (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN);
+  }
 };
 watched_signal watched[] = {{SIGSEGV}, {SIGBUS}, {SIGILL}, {SIGFPE}, {SIGABRT}};
 constexpr std::size_t of_overflows = 2;  // the first two
@@ -67,14 +75,18 @@ void pass_on(watched_signal& w, siginfo_t* info, void* context) noexcept {
 }
 
 // One thread reports; another that dies meanwhile lets it, for a while.
-void report_crash(int sig, const siginfo_t* info, const void* context) noexcept {
+void report_crash(watched_signal& w, const siginfo_t* info, const void* context) noexcept {
   const crash_report_fn report = crash_report.load(std::memory_order_acquire);
   if (!report) return;
+  const bool mended_perhaps = w.has_earlier();
+  // Some programs live with faults, and mend one after the other.
+  if (mended_perhaps && w.told.exchange(true)) return;
   const long self = ::syscall(SYS_gettid);
   long first = 0;
   if (reporting_thread.compare_exchange_strong(first, self)) {
-    report(sig, info->si_code > 0 ? info->si_addr : nullptr, context);
-  } else if (first != self) {
+    report(w.number, info->si_code > 0 ? info->si_addr : nullptr, context, mended_perhaps);
+    if (mended_perhaps) reporting_thread.store(0);
+  } else if (first != self && !mended_perhaps) {
     const timespec patience{2, 0};
     ::nanosleep(&patience, nullptr);
   }
@@ -85,9 +97,11 @@ void on_fault(int sig, siginfo_t* info, void* context) {
   const bool fault = (sig == SIGSEGV || sig == SIGBUS) && info->si_code > 0;
   const stack* s = fault ? find_stack(info->si_addr, in_guard) : nullptr;
   if (s && in_guard) report(*s, info->si_addr);
-  report_crash(sig, info, context);
-  for (watched_signal& w : watched)
-    if (w.number == sig) pass_on(w, info, context);
+  for (watched_signal& w : watched) {
+    if (w.number != sig) continue;
+    report_crash(w, info, context);
+    pass_on(w, info, context);
+  }
 }
 
 void install(std::size_t first_few) noexcept {

@@ -27,7 +27,7 @@ const char* name_of(int sig) noexcept {
   }
 }
 
-LEAT_UNWATCHED void report(int sig, const void* address, const void* context) noexcept {
+LEAT_UNWATCHED void report(int sig, const void* address, const void* context, bool mended_perhaps) noexcept {
   const sched::scheduler* const s = sched::scheduler::current();
   if (!s) return;
   const sched::M* const m = sched::current_m();
@@ -35,7 +35,7 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context) no
   const bool in_call = m && !g;
   if (in_call) g = m->caller.load(std::memory_order_relaxed);
   fixed_text<512> t;
-  t.format("leat: the program ends by {}", name_of(sig));
+  t.format("leat: the program {} by {}", mended_perhaps ? "may end" : "ends", name_of(sig));
   if (address) t.format(" (address {})", address);
   if (g) {
     const std::uint64_t id = g->id;
@@ -43,6 +43,8 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context) no
   } else {
     t.append(m ? ", in the scheduler\n" : ", on a thread that runs no G\n");
   }
+  if (mended_perhaps)
+    t.append("leat: a handler of its own comes next; if that mends it, this is not told again\n");
   write_text(STDERR_FILENO, t.view());
   const sched::interrupted at = sched::place_of(context);
   void* pcs[sched::most_frames] = {reinterpret_cast<void*>(at.pc)};

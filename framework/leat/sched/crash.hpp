@@ -2,7 +2,8 @@
 //
 // The last report of a program that dies by SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT while a runtime runs:
 // the signal, the G that was running on the thread, and where it stood. The default action, or the handler
-// that was there before the first runtime, follows.
+// that was there before the first runtime, follows. Since that one may mend the fault, the report says then
+// that the program may end, and is given once for each signal.
 #pragma once
 #include <cstdint>
 
