@@ -238,4 +238,8 @@ TEST_CASE("a back-trace is told in lines with addresses, files and the names tha
   CHECK(text.find("getpid") != std::string::npos);
   CHECK(text.find("libc") != std::string::npos);
   CHECK(text.find("\n    #1 ") != std::string::npos);
+  const std::string line = to_line(here);
+  CHECK(line.find("getpid+0x0 < ") != std::string::npos);
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(to_line({}).empty());
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <string_view>
@@ -16,24 +17,49 @@
 
 namespace leat {
 
-void sched::append_frame(text_buffer& to, void* pc, bool demangled) noexcept {
-  const auto at = static_cast<char*>(pc);
+namespace {
+
+std::uint64_t distance(const void* from, const void* to) noexcept {
+  return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+}
+
+// "function+0x1c", if the function is known.
+bool append_function(text_buffer& to, const Dl_info& where, void* pc, bool demangled) noexcept {
+  if (!where.dli_sname) return false;
+  int status = -1;
+  char* const name = demangled ? abi::__cxa_demangle(where.dli_sname, nullptr, nullptr, &status) : nullptr;
+  to.append(name ? name : where.dli_sname).append('+');
+  to.append_hex(distance(where.dli_saddr, pc));
+  std::free(name);
+  return true;
+}
+
+void append_file(text_buffer& to, const Dl_info& where, const char* name, void* pc) noexcept {
+  to.append(name).append('+');
+  to.append_hex(distance(where.dli_fbase, pc));
+}
+
+// Unknown: nothing is set.
+Dl_info place_of(void* pc) noexcept {
   Dl_info where{};
-  const bool known = ::dladdr(pc, &where) != 0;
+  if (::dladdr(pc, &where) == 0 || !where.dli_fname) where = {};
+  return where;
+}
+
+}  // namespace
+
+void sched::append_frame(text_buffer& to, void* pc, bool demangled) noexcept {
+  const Dl_info where = place_of(pc);
   to.append(static_cast<const void*>(pc)).append(' ');
-  if (known && where.dli_sname) {
-    int status = -1;
-    char* const name = demangled ? abi::__cxa_demangle(where.dli_sname, nullptr, nullptr, &status) : nullptr;
-    to.append(name ? name : where.dli_sname).append('+');
-    to.append_uint(static_cast<std::uint64_t>(at - static_cast<char*>(where.dli_saddr)));
-    std::free(name);
-    if (!demangled) return;
-    to.append(" (");
+  const bool named = append_function(to, where, pc, demangled);
+  if (named && !demangled) return;
+  if (named) to.append(" (");
+  if (where.dli_fname) {
+    append_file(to, where, where.dli_fname, pc);
+  } else {
+    to.append('?');
   }
-  to.append(known && where.dli_fname ? where.dli_fname : "?").append('+');
-  const auto offset = known ? at - static_cast<char*>(where.dli_fbase) : 0;
-  to.append(reinterpret_cast<const void*>(offset));
-  if (known && where.dli_sname) to.append(')');
+  if (named) to.append(')');
 }
 
 namespace {
@@ -95,6 +121,23 @@ std::string to_text(std::span<void* const> trace) {
     t.append("    #").append_uint(i).append(' ');
     sched::append_frame(t, trace[i], true);
     all.append(line, t.size()).append("\n");
+  }
+  return all;
+}
+
+std::string to_line(std::span<void* const> trace) {
+  std::string all;
+  char frame[1024];
+  for (void* const pc : trace) {
+    text_buffer t(frame, sizeof frame - 1);
+    const Dl_info where = place_of(pc);
+    if (!where.dli_fname) {
+      t.append(static_cast<const void*>(pc));
+    } else if (!append_function(t, where, pc, true)) {
+      const char* const slash = std::strrchr(where.dli_fname, '/');
+      append_file(t, where, slash ? slash + 1 : where.dli_fname, pc);
+    }
+    all.append(all.empty() ? "" : " < ").append(frame, t.size());
   }
   return all;
 }

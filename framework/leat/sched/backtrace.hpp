@@ -11,6 +11,9 @@ class text_buffer;
 // file and offset as addr2line wants them. Programs linked with -rdynamic show the names of their functions.
 std::string to_text(std::span<void* const> trace);
 
+// In one line: "spin()+0x10 < meter::run()+0x2c < ..."; empty for an empty trace.
+std::string to_line(std::span<void* const> trace);
+
 namespace sched {
 
 // One such line without number and line end. Allocates only for `demangled`; for a dying program without.

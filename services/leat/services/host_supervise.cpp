@@ -7,8 +7,8 @@
 #include <leat/base/units.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/process/restart_text.hpp>
+#include <leat/sched/backtrace.hpp>
 #include <leat/services/host.hpp>
-#include <leat/services/trace_text.hpp>
 
 namespace leat::services {
 
@@ -107,7 +107,7 @@ void host::hear(const incarnation_news& news) {
 void host::overran(replica& r, const incarnation_news& news) {
   const config::index s = plan_.processes[r.process].service;
   process_account& a = processes_[r.process];
-  std::string where = trace_text(r.last->trace(news.step));
+  std::string where = to_line(r.last->trace(news.step));
   if (!where.empty()) where = "; it stands in " + where;
   const std::string ran = format_duration(rounded(news.ran));
   r.fault = "it ran for " + ran + " without entering the runtime";
