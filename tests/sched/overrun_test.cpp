@@ -180,6 +180,36 @@ TEST_CASE("one that came in after it had been asked, and goes on, is insisted on
   });
 }
 
+TEST_CASE("the longest run is noted as it grows, and never longer than it was") {
+  for (const unsigned procs : {1u, 2u}) {
+    run_clean(with_procs(procs), [] {
+      const auto guard = guard_of(1h, 1h);
+      spawn({.guard = guard}, [&] {
+        std::int64_t since = now_ns(), longest = 0;
+        const auto come_in = [&] {
+          const std::int64_t before = now_ns();
+          yield();
+          longest = std::max(longest, now_ns() - since);
+          since = before;
+        };
+        come_in();
+        for (const nanoseconds d : {50ms, 80ms}) {
+          spin_until([&] { return guard->longest_run() >= d; });
+          come_in();
+        }
+        const nanoseconds noted = guard->longest_run();
+        for (int i = 0; i < 100; ++i) {
+          spin_for(100us);
+          come_in();
+        }
+        CHECK(guard->longest_run() >= noted);
+        CHECK(guard->longest_run().count() <= longest);
+      }).get();
+      CHECK(guard->steps().empty());
+    });
+  }
+}
+
 TEST_CASE("a guard is let go with its G") {
   run_clean(with_procs(2), [] {
     std::weak_ptr<noting_guard> seen;

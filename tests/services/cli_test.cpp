@@ -89,7 +89,7 @@ TEST_CASE("run prints what its processes say, and the ledger") {
   const child_result r = run_hello({"run", hello_toml});
   CHECK(r.said("1: hello, you\n2: hello, you\n3: hello, you\n"));
   CHECK(r.said("channel hello/greeter.words  sent 3 = received 3 + dropped 0 + left 0\n"));
-  CHECK(r.said("process hello/greeter  runs 1, failures 0\n"));
+  CHECK(r.said("process hello/greeter  runs 1, failures 0, longest run "));
   const child_result quiet = run_hello({"run", "--quiet", hello_toml});
   CHECK(quiet.output == "1: hello, you\n2: hello, you\n3: hello, you\n");
 }

@@ -119,7 +119,7 @@ TEST_CASE("the value in hand at a failure is handed to the next incarnation firs
   CHECK(process_of(l, p, "sink").redelivered == 20);
   CHECK(process_of(l, p, "sink").dead_letters == 0);
   CHECK(account_of(l, p, "c").stats.received == 100);
-  CHECK(to_text(l, p).find("restarts 20, redelivered 20\n") != std::string::npos);
+  CHECK(to_text(l, p).find("restarts 20, redelivered 20, longest run ") != std::string::npos);
 }
 
 TEST_CASE("without it, the value in hand at a failure is lost, and only that") {

@@ -200,7 +200,27 @@ TEST_CASE("where a process hangs is told by name") {
   CHECK(log.said("it stands in "));
   CHECK(log.said("leat::services::test::acts::run()"));
   CHECK(log.said("; what it holds stays held"));
-  CHECK(to_text(l, p).find("restarts 1, overruns 1, quarantined 1\n") != std::string::npos);
+  CHECK(to_text(l, p).find("restarts 1, overruns 1, quarantined 1, longest run ") != std::string::npos);
+}
+
+TEST_CASE("the ledger tells the longest run of all incarnations") {
+  const config::plan p = plan_of(
+      "[service]\nname = \"s\"\n[process.p]\nuse = \"acts\"\nhang = \"40ms\"\ngrace = \"1h\"\nrestart = { "
+      "backoff = [\"0\", \"0\"] }\n");
+  act_runs = 0;
+  act = [](int run, const in<number>&) {
+    while (run == 1 && !stop_requested()) {
+    }
+  };
+  log_catcher log;
+  ledger l = run_plan(p);
+  process_account& a = l.processes[0];
+  CHECK(a.runs == 2);
+  CHECK(a.longest_run >= 40ms);
+  a.longest_run = 1234567us;
+  CHECK(to_text(l, p).find(", overruns 1, longest run 1.23s\n") != std::string::npos);
+  a.longest_run = 0s;
+  CHECK(to_text(l, p).find(", overruns 1, longest run under 20ms\n") != std::string::npos);
 }
 
 TEST_CASE("a value in hand when its process hung comes again") {

@@ -146,7 +146,8 @@ in = { values = "rock.to" }
   CHECK(process_of(l, p, "rock").left_behind == 2);
   CHECK(process_of(l, p, "after").left_behind == 0);
   CHECK(log.said("service 's': 2 of its Gs do not end; they are left behind"));
-  CHECK(to_text(l, p).find("process s/rock   runs 2, failures 0, left behind 2\n") != std::string::npos);
+  CHECK(to_text(l, p).find("process s/rock   runs 2, failures 0, left behind 2, longest run ") !=
+        std::string::npos);
   deaf_ones_end();
 }
 

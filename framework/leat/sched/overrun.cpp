@@ -26,6 +26,7 @@ constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
 // How soon a run is noticed, and then suspected. Both delay what follows.
 std::int64_t notice_after(std::int64_t hang) noexcept { return std::clamp(hang / 16, 50 * us, 5 * ms); }
 std::int64_t suspect_after(std::int64_t hang) noexcept { return std::clamp(hang / 16, 50 * us, 10 * ms); }
+static_assert(overrun_guard::run_blur.count() == 2 * 5 * ms + 10 * ms);
 
 constexpr std::int64_t longest_gap = 30 * ms;  // between two looks, if all is well
 constexpr std::int64_t look_every = 20 * us;
@@ -113,6 +114,7 @@ std::int64_t overrun_patrol::look_at(M& m, std::int64_t now) noexcept {
     return now + (now - n.put_at < 2 * ms ? look_every : ms);
   }
   if (n.valid && m.gate.entries() != n.entries) forget(m);
+  if (n.valid && n.counts && now >= n.next_mark) note_length(m, now);
   if (n.valid) return escalate(m, now);
   return mark(m, now);
 }
@@ -157,6 +159,22 @@ std::shared_ptr<overrun_guard> overrun_patrol::begin_run(M& m, std::int64_t now)
   if (!insist) return nullptr;
   raise_stop(*g, stop_level::insisted);
   return w->guard;
+}
+
+// With the M held its G lives, and the guard with it.
+void overrun_patrol::note_length(M& m, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  n.next_mark = now + notice_after(n.hang);
+  const retake_gate::hold held = m.gate.try_hold();
+  if (held == retake_gate::hold::none) return;
+  if (m.gate.entries() == n.entries)
+    note_length(*n.who->watch.load(std::memory_order_relaxed)->guard, now - n.since);
+  m.gate.let_go(held);
+}
+
+void overrun_patrol::note_length(overrun_guard& guard, std::int64_t ran) noexcept {
+  if (ran > guard.longest_.load(std::memory_order_relaxed))
+    guard.longest_.store(ran, std::memory_order_relaxed);
 }
 
 std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
@@ -258,6 +276,7 @@ bool overrun_patrol::raise(M& m, stop_level level, std::int64_t now) noexcept {
     if (w.asked_at == 0) w.asked_at = now;
     w.insisted |= level == stop_level::insisted;
     told = w.guard;
+    note_length(*told, now - n.since);
   }
   m.gate.let_go(held);
   if (!told) return false;
@@ -309,6 +328,7 @@ void overrun_patrol::bury(M& m, std::int64_t now) noexcept {
   std::copy_n(m.asked.trace, m.asked.frames, w.trace);
   w.frames = m.asked.frames;
   const std::shared_ptr<overrun_guard> told = std::move(w.guard);
+  note_length(*told, ran);
   if (frozen) replace_frozen(m);
   g.ctx.stack->set_label("a quarantined G");
   g.become(g_status::quarantined);

@@ -8,6 +8,7 @@
 //   hang + grace   insisted on: the next entry into the runtime throws leat::stopped through it
 //   then           quarantined, if it still has not entered: it will never run again
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -16,6 +17,10 @@
 #include <leat/base/clock.hpp>
 
 namespace leat {
+
+namespace sched {
+class overrun_patrol;
+}
 
 enum class overrun_step : std::uint8_t {
   asked,
@@ -44,12 +49,21 @@ class overrun_guard {
   nanoseconds hang() const noexcept { return hang_; }
   nanoseconds grace() const noexcept { return grace_; }
 
+  // The longest run without entering the runtime that sysmon has seen so far, of whichever G has this guard.
+  // sysmon looks now and then, which costs the G nothing: the true one may be longer by run_blur, and by what
+  // the machine keeps sysmon waiting; zero: none was seen that long.
+  static constexpr nanoseconds run_blur = std::chrono::milliseconds(20);
+  nanoseconds longest_run() const noexcept { return nanoseconds(longest_.load(std::memory_order_relaxed)); }
+
   // On sysmon's thread, without locks. Must not wait: a try_send to a channel with room is fine. After
   // `quarantined` or `frozen` the G is over: its body will not return, and nothing it owned is destroyed.
   virtual void overran(const overrun_news& news) noexcept = 0;
 
  private:
+  friend class sched::overrun_patrol;
+
   nanoseconds hang_, grace_;
+  std::atomic<std::int64_t> longest_{0};  // ns; written by sysmon alone
 };
 
 // The real-time signal by which threads are asked where they stand, or 0. Chosen when the first runtime

@@ -7,6 +7,10 @@
 // and lets it go. As long as that number is the same, it is the same run. What it cannot see is a G that uses
 // one-to-one channels, which need not come in; so from the first suspicion all channels are told to
 // (entered.hpp, come_in), and the time counts from then.
+//
+// How long the longest run was (overrun_guard::longest_run) is noted on the way, with the M held: from the
+// look that marked it, or from when time counts, to the last look at it. So it is short by a notice at each
+// end and by the suspicion, overrun_guard::run_blur together.
 #pragma once
 #include <cstdint>
 
@@ -39,6 +43,8 @@ class overrun_patrol {
   void close_question(run_note& n) noexcept;
   void forget(M& m) noexcept;
   bool raise(M& m, stop_level level, std::int64_t now) noexcept;
+  void note_length(M& m, std::int64_t now) noexcept;
+  static void note_length(overrun_guard& guard, std::int64_t ran) noexcept;
   void bury(M& m, std::int64_t now) noexcept;
   void replace_frozen(M& m) noexcept;
   void give_up(M& m, const char* why) noexcept;

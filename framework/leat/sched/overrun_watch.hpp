@@ -75,10 +75,10 @@ struct run_note {
   summons::state question = summons::none;  // put and not settled
   std::uint32_t entries = 0;
   G* who = nullptr;
-  std::uint64_t g = 0;  // its id
-  std::int64_t next_mark = 0;
-  std::int64_t since = 0;  // it has been in user code from then on at the least, and used no channel
-  bool counts = false;     // since is exact: channels send everybody through the runtime from then on
+  std::uint64_t g = 0;         // its id
+  std::int64_t next_mark = 0;  // when to hold the M again, to begin a run or to note how long it is
+  std::int64_t since = 0;      // it has been in user code from then on at the least, and used no channel
+  bool counts = false;         // since is exact: channels send everybody through the runtime from then on
   std::int64_t hang = 0, grace = 0;
   std::int64_t put_at = 0;  // the question
   std::int64_t next_try = 0;

@@ -268,9 +268,11 @@ ledger host::account() const {
   l.channels = wiring_.accounts();
   l.processes = processes_;
   l.failed = failed_;
-  // After a second signal some may still run.
-  for (const replica& r : replicas_)
-    if (r.alive && r.in) ++l.processes[r.process].left_behind;
+  for (const replica& r : replicas_) {
+    process_account& a = l.processes[r.process];
+    if (r.alive && r.in) ++a.left_behind;  // after a second signal some may still run
+    if (r.in) a.longest_run = std::max(a.longest_run, r.last->longest_run());
+  }
   for (const channel_account& c : l.channels)
     if (c.full == config::overflow::block && c.stats.left > 0) l.promise = false;
   return l;

@@ -42,11 +42,12 @@ struct process_account {
   unsigned runs = 0;
   unsigned failures = 0;
   unsigned restarts = 0;
-  unsigned overruns = 0;      // ran past `hang` without entering the runtime
-  unsigned quarantined = 0;   // of those: had to be taken away
-  unsigned redelivered = 0;   // values that were in hand at a failure and were handed out again
-  unsigned dead_letters = 0;  // values that were given up
-  unsigned left_behind = 0;   // replicas that never ended
+  unsigned overruns = 0;       // ran past `hang` without entering the runtime
+  unsigned quarantined = 0;    // of those: had to be taken away
+  unsigned redelivered = 0;    // values that were in hand at a failure and were handed out again
+  unsigned dead_letters = 0;   // values that were given up
+  unsigned left_behind = 0;    // replicas that never ended
+  nanoseconds longest_run{0};  // without entering the runtime, as overrun_guard::longest_run tells it
 };
 
 struct ledger {

@@ -138,6 +138,7 @@ void host::out(std::size_t n, process_end how, std::string why) {
   service& s = services_[plan_.processes[r.process].service];
   process_account& a = processes_[r.process];
   r.in = false;
+  if (r.last) a.longest_run = std::max(a.longest_run, r.last->longest_run());
   if (!r.fault.empty()) {
     how = process_end::failed;
     why = r.fault + (why.empty() ? "" : ", then: " + why);

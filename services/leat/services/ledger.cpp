@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <algorithm>
 
+#include <leat/base/units.hpp>
+#include <leat/process/restart_text.hpp>
 #include <leat/services/host.hpp>
 
 namespace leat::services {
@@ -9,6 +11,11 @@ namespace {
 std::string padded(std::string text, std::size_t width) {
   text.resize(std::max(text.size(), width), ' ');
   return text;
+}
+
+std::string run_text(nanoseconds longest) {
+  return longest > nanoseconds::zero() ? format_duration(rounded(longest))
+                                       : "under " + format_duration(overrun_guard::run_blur);
 }
 
 }  // namespace
@@ -46,7 +53,7 @@ std::string to_text(const ledger& l, const config::plan& plan) {
     also("redelivered", p.redelivered);
     also("dead letters", p.dead_letters);
     also("left behind", p.left_behind);
-    text += '\n';
+    text += ", longest run " + run_text(p.longest_run) + '\n';
   }
   return text;
 }
