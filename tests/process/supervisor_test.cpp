@@ -96,6 +96,27 @@ TEST_CASE("one whose factory throws has failed too") {
   });
 }
 
+TEST_CASE("one that hangs beyond max_quarantined ends the supervisor") {
+  log_catcher log;
+  static std::atomic<bool> enough;
+  enough = false;
+  runtime_options o = with_procs(2);
+  o.max_quarantined = 0;
+  run_clean(o, [] {
+    supervisor s("gateway");
+    child_options c = quick();
+    c.hang = 20ms;
+    s.add("spins", c, [] {
+      while (!enough) {
+      }
+    });
+    CHECK_THROWS_WITH_AS(s.run(), "gateway: 'spins' hangs, and max_quarantined is reached; all stop",
+                         supervisor_failed);
+    CHECK(s.report()[0].lingers);
+    enough = true;
+  });
+}
+
 TEST_CASE("too many failures stop the others and end the supervisor") {
   log_catcher log;
   sweep([](const runtime_options& o) {

@@ -3,6 +3,7 @@
 // Gs that never come back. What happens to them, to those who wait for them, and to everybody else.
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -175,7 +176,13 @@ LEAT_CHILD(beyond_the_limit) {
       return insisted == 5;
     });
     expect(eventually([] { return stats().quarantined == 2; }), "none was quarantined");
+    const auto left_alone = [&] {
+      const auto told = guard->steps();
+      return std::count(told.begin(), told.end(), overrun_step::left_alone);
+    };
+    expect(eventually([&] { return left_alone() == 3; }), "not all that run on were told of");
     (void)sleep_for(50ms);
+    expect(left_alone() == 3, "one was told of twice");
     expect(stats().quarantined == 2, "the limit was not kept");
   });
   ::_exit(0);

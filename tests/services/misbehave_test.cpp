@@ -2,6 +2,7 @@
 //
 // Each way to misbehave, under each policy and strategy: what restarts, what does not, what is said.
 #include <unistd.h>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 
@@ -181,6 +182,73 @@ TEST_CASE("one that overflows its stack ends the program, with a report that nam
   INFO(child.output);
   CHECK(child.exit_code != 0);  // a signal; a sanitizer makes an exit of it
   CHECK(child.output.find("'deep' overflowed its stack") != std::string::npos);
+}
+
+namespace {
+
+// What runs on keeps its thread busy until the program ends.
+[[noreturn]] void hang_beyond_the_limit(const std::string& on_limit) {
+  act = [](int, const in<number>&) {
+    (void)eventually([] { return events.text() == "+first"; });
+    spin();
+  };
+  const config::plan p = plan_of_files({{"bad.toml", R"(
+[service]
+name = "bad"
+[runtime]
+procs = 2
+max_quarantined = 0
+grace = "10ms"
+[supervisor]
+on_limit = ")" + on_limit + R"("
+[process.p]
+use = "acts"
+hang = "30ms"
+grace = "10ms"
+)"},
+                                        {"good.toml", R"(
+[service]
+name = "good"
+[process.first]
+use = "bystander"
+grace = "20s"
+)"}});
+  log_catcher log;
+  ledger l;
+  bool goes_on = false;
+  leat::run(runtime_options_of(p), [&] {
+    const channel<int> stop(2);
+    if (on_limit != "exit")
+      go([&] {
+        (void)eventually([&] { return log.said("service 'bad': 1 of its Gs do not end"); });
+        goes_on = events.text() == "+first";
+        (void)stop.try_send(15);
+      });
+    l = host(p).run(stop);
+  });
+  std::fprintf(stderr, "%s%s%s, exit code %d\n", log.text().c_str(), events.text().c_str(),
+               goes_on ? ", the other service went on" : "", exit_code(l));
+  std::fflush(stderr);
+  ::_exit(0);
+}
+
+}  // namespace
+
+LEAT_CHILD(hangs_beyond_the_limit) { hang_beyond_the_limit("stop-service"); }
+LEAT_CHILD(hangs_beyond_the_limit_and_exits) { hang_beyond_the_limit("exit"); }
+
+TEST_CASE("one that hangs beyond max_quarantined stops its service, or the program, by on_limit") {
+  const auto stops = leat::test::run_self("hangs_beyond_the_limit");
+  INFO(stops.output);
+  CHECK(stops.exited(0));
+  CHECK(stops.said("it runs on, max_quarantined = 0 is the limit: its service 'bad' stops"));
+  CHECK(stops.said("+first -first, the other service went on, exit code 1\n"));
+  const auto exits = leat::test::run_self("hangs_beyond_the_limit_and_exits");
+  INFO(exits.output);
+  CHECK(exits.exited(0));
+  CHECK(exits.said("process 'p' (acts, "));
+  CHECK(exits.said("max_quarantined = 0 is the limit: the program ends"));
+  CHECK(exits.said("+first -first, exit code 1\n"));
 }
 
 TEST_CASE("where a process hangs is told by name") {

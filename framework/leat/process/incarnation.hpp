@@ -44,7 +44,7 @@ class incarnation final : public overrun_guard {
     nanoseconds hang = std::chrono::seconds(2);
     nanoseconds grace = std::chrono::milliseconds(200);
   };
-  static constexpr std::size_t most_news = 4;  // asked, insisted, quarantined or frozen; its end
+  static constexpr std::size_t most_news = 4;  // asked, insisted, how that ended; its end
   static constexpr std::size_t most_frames = 24;
 
   // On a G. What goes wrong is told like any other end. `to` has room.

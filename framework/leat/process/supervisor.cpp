@@ -137,6 +137,11 @@ void supervisor::hear(const incarnation_news& n) {
       out(n.child, process_end::failed,
           ran + ", and is " + (n.step == overrun_step::frozen ? "frozen" : "quarantined"));
       break;
+    case overrun_step::left_alone:
+      if (failed_.empty())
+        failed_ = name_ + ": '" + r.name + "' hangs, and max_quarantined is reached; all stop";
+      machine_.stop(now());
+      break;
   }
 }
 

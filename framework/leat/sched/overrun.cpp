@@ -2,6 +2,7 @@
 #include <leat/sched/overrun.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <leat/base/log.hpp>
 #include <leat/sched/interrupt.hpp>
@@ -14,7 +15,7 @@
 namespace leat {
 
 const char* to_string(overrun_step s) noexcept {
-  constexpr const char* names[] = {"asked to stop", "insisted on", "quarantined", "frozen"};
+  constexpr const char* names[] = {"asked to stop", "insisted on", "quarantined", "frozen", "left alone"};
   return names[static_cast<std::size_t>(s)];
 }
 
@@ -177,6 +178,35 @@ void overrun_patrol::note_length(overrun_guard& guard, std::int64_t ran) noexcep
     guard.longest_.store(ran, std::memory_order_relaxed);
 }
 
+// Keeps the G of the run in user code for a moment; none: it has come in.
+retake_gate::hold overrun_patrol::hold_run(M& m) noexcept {
+  const run_note& n = m.note;
+  retake_gate::hold held = m.gate.try_hold();
+  for (int turns = 0; held == retake_gate::hold::none; ++turns) {
+    if (m.gate.in_runtime() || m.gate.entries() != n.entries) return held;
+    back_off(turns);  // a thief is looking
+    held = m.gate.try_hold();
+  }
+  if (m.gate.entries() == n.entries) return held;
+  m.gate.let_go(held);
+  return retake_gate::hold::none;
+}
+
+// Calls f with the G of the run held; if that says so, tells its guard of the step. False: it has come in.
+template <class F>
+bool overrun_patrol::tell(M& m, overrun_step step, std::int64_t now, F f) noexcept {
+  run_note& n = m.note;
+  const retake_gate::hold held = hold_run(m);
+  if (held == retake_gate::hold::none) return false;
+  overrun_watch& w = *n.who->watch.load(std::memory_order_relaxed);
+  note_length(*w.guard, now - n.since);
+  std::shared_ptr<overrun_guard> told;
+  if (f(*n.who, w)) told = w.guard;
+  m.gate.let_go(held);
+  if (told) told->overran({step, n.g, nanoseconds(now - n.since), {m.asked.trace, m.asked.frames}});
+  return true;
+}
+
 std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   using step = run_note::step;
   run_note& n = m.note;
@@ -207,6 +237,9 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
     limit_told_ = true;
     n.done = step::given_up;
     --suspects_;
+    const bool stays = tell(m, overrun_step::left_alone, now,
+                            [](G&, overrun_watch& w) { return !std::exchange(w.left_alone, true); });
+    if (!stays) forget(m);
     return no_wish;
   }
   if (n.looks_since == 0) n.looks_since = now;
@@ -260,31 +293,14 @@ std::int64_t overrun_patrol::settle(M& m, summons::state answer, std::int64_t no
   return now + look_every;
 }
 
-// Asks the G of the run to stop, and tells its guard. False: it has come in.
 bool overrun_patrol::raise(M& m, stop_level level, std::int64_t now) noexcept {
-  run_note& n = m.note;
-  retake_gate::hold held = m.gate.try_hold();
-  for (int turns = 0; held == retake_gate::hold::none; ++turns) {
-    if (m.gate.in_runtime() || m.gate.entries() != n.entries) return false;
-    back_off(turns);  // a thief is looking
-    held = m.gate.try_hold();
-  }
-  std::shared_ptr<overrun_guard> told;
-  if (m.gate.entries() == n.entries) {
-    overrun_watch& w = *n.who->watch.load(std::memory_order_relaxed);
-    raise_stop(*n.who, level);
+  const bool insists = level == stop_level::insisted;
+  return tell(m, insists ? overrun_step::insisted : overrun_step::asked, now, [=](G& g, overrun_watch& w) {
+    raise_stop(g, level);
     if (w.asked_at == 0) w.asked_at = now;
-    w.insisted |= level == stop_level::insisted;
-    told = w.guard;
-    note_length(*told, now - n.since);
-  }
-  m.gate.let_go(held);
-  if (!told) return false;
-  told->overran({level == stop_level::insisted ? overrun_step::insisted : overrun_step::asked,
-                 n.g,
-                 nanoseconds(now - n.since),
-                 {m.asked.trace, m.asked.frames}});
-  return true;
+    w.insisted |= insists;
+    return true;
+  });
 }
 
 void overrun_patrol::give_up(M& m, const char* why) noexcept {

@@ -6,7 +6,8 @@
 //   slice          its P is retaken (sysmon.cpp); nobody is told
 //   hang           asked to stop: every blocking call returns `stopped`
 //   hang + grace   insisted on: the next entry into the runtime throws leat::stopped through it
-//   then           quarantined, if it still has not entered: it will never run again
+//   then           quarantined, if it still has not entered: it will never run again; left alone, if
+//                  max_quarantined are in quarantine already
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -27,6 +28,7 @@ enum class overrun_step : std::uint8_t {
   insisted,
   quarantined,  // its stack was dropped where it stood; its thread goes on with others
   frozen,       // it stood in code that must not be left: its thread stands still with it
+  left_alone,   // too many are in quarantine: it runs on; told once
 };
 const char* to_string(overrun_step s) noexcept;
 

@@ -42,6 +42,9 @@ class overrun_patrol {
   std::int64_t settle(M& m, summons::state answer, std::int64_t now) noexcept;
   void close_question(run_note& n) noexcept;
   void forget(M& m) noexcept;
+  retake_gate::hold hold_run(M& m) noexcept;
+  template <class F>
+  bool tell(M& m, overrun_step step, std::int64_t now, F f) noexcept;
   bool raise(M& m, stop_level level, std::int64_t now) noexcept;
   void note_length(M& m, std::int64_t now) noexcept;
   static void note_length(overrun_guard& guard, std::int64_t ran) noexcept;

@@ -22,6 +22,7 @@ struct overrun_watch {
   std::shared_ptr<overrun_guard> guard;
   std::int64_t asked_at = 0;  // when it was asked to stop; 0: never. sysmon, while it holds the G
   bool insisted = false;      // the same
+  bool left_alone = false;    // the same: that has been told
   // Once it is quarantined:
   void* trace[most_frames] = {};
   std::size_t frames = 0;

@@ -121,7 +121,8 @@ class host {
   void out(std::size_t n, process_end how, std::string why);
   void report(const replica& r, process_end how, const std::string& why, const restart_decision& d);
   void perform(config::index s);
-  void limit_reached(config::index s, const replica& r);
+  void limit_reached(config::index s);
+  std::string limit_text(config::index s) const;
   void look_at_watchdogs(time_point now);
   void watch(std::size_t n, time_point at);
   bool all_make_progress() const noexcept;

@@ -77,21 +77,24 @@ void host::perform(config::index n) {
                   "until it is out",
                   who(r));
         break;
-      case supervision::order::limit: limit_reached(n, r); break;
+      case supervision::order::limit: limit_reached(n); break;
     }
   }
 }
 
-void host::limit_reached(config::index n, const replica& r) {
+// A process has failed too often, or too many are in quarantine.
+void host::limit_reached(config::index n) {
   // It may have been the last of its service.
   if (services_[n].at != phase::running && services_[n].at != phase::ended) return;
-  if (plan_.supervisor.on_limit == config::limit_action::exit) {
-    log_error("services", "process '{}' has failed too often: the program ends (on_limit = \"exit\")",
-              r.name);
-    for (config::index i = 0; i < services_.size(); ++i) stop(i);
-    return;
-  }
-  stop(n);
+  if (plan_.supervisor.on_limit != config::limit_action::exit) return stop(n);
+  log_error("services", "the program ends (on_limit = \"exit\")");
+  for (config::index i = 0; i < services_.size(); ++i) stop(i);
+}
+
+std::string host::limit_text(config::index n) const {
+  return plan_.supervisor.on_limit == config::limit_action::exit
+             ? ": the program ends"
+             : ": its service '" + plan_.services[n].name + "' stops";
 }
 
 void host::hear(const incarnation_news& news) {
@@ -127,6 +130,13 @@ void host::overran(replica& r, const incarnation_news& news) {
       log_error("services", "{} has run for {} and never entered: it is {}; what it holds stays held{}",
                 who(r), ran, news.step == overrun_step::frozen ? "frozen" : "quarantined", where);
       out(news.child, process_end::failed, {});
+      break;
+    case overrun_step::left_alone:
+      failed_ = true;
+      log_error("services",
+                "{} has run for {} and never entered: it runs on, max_quarantined = {} is the limit{}{}",
+                who(r), ran, plan_.runtime.max_quarantined, limit_text(s), where);
+      limit_reached(s);
       break;
   }
   perform(s);
@@ -172,10 +182,7 @@ void host::report(const replica& r, process_end how, const std::string& why, con
     return;
   }
   std::string follows = what_follows(d, restart_policy_of(p.restart), s.machine.together());
-  if (d.what == restart_decision::kind::limit_reached)
-    follows += plan_.supervisor.on_limit == config::limit_action::exit
-                   ? ": the program ends"
-                   : ": its service '" + plan_.services[p.service].name + "' stops";
+  if (d.what == restart_decision::kind::limit_reached) follows += limit_text(p.service);
   log_error("services", "{} failed: {}; {}", who(r), why, follows);
 }
 
