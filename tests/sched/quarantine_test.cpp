@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Gs that never come back. What happens to them, to those who wait for them, and to everybody else.
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -93,6 +102,61 @@ TEST_CASE("a G with a thread of its own is frozen with it, and its P goes to oth
       beside.stop();
     });
   }
+}
+
+TEST_CASE("one that is frozen stands in the program's own code, where it holds no lock of malloc's") {
+  if (!is_fair({"malloc", mallocs, ends_by::either})) return;
+  const auto file_of = [](const void* pc) {
+    Dl_info where{};
+    return ::dladdr(pc, &where) != 0 ? where.dli_fbase : nullptr;
+  };
+  for (int i = 0; i < 4; ++i) {
+    const auto guard = guard_of(5ms, 5ms);
+    run_clean(with_procs(1), [&] {
+      auto t = spawn({.thread = own_thread{}, .guard = guard}, mallocs);
+      CHECK_THROWS_AS(t.get(), quarantined);
+      CHECK(eventually([&] { return guard->was(overrun_step::frozen); }));
+    });
+    REQUIRE_FALSE(guard->entries().back().trace.empty());
+    CHECK(file_of(guard->entries().back().trace.front()) == file_of(reinterpret_cast<const void*>(&mallocs)));
+  }
+}
+
+TEST_CASE("without timers it is asked where it stands again and again, and found where it can be left") {
+  const auto child = leat::test::run_self("without_timers");
+  CHECK_MESSAGE(child.exited(0), child.output);
+}
+LEAT_CHILD(without_timers) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_timer_create, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  expect(::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 &&
+             ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0,
+         "the kernel refuses a seccomp filter");
+  sigevent ev = {};
+  ev.sigev_notify = SIGEV_NONE;
+  timer_t timer{};
+  expect(::timer_create(CLOCK_MONOTONIC, &ev, &timer) != 0, "there are timers");
+  leat::run(with_procs(1), [&] {
+    if (!sched::can_leave()) return;
+    for (const auto body : {mallocs, mallocs, mallocs, loops, reads}) {
+      const auto guard = guard_of(5ms, 5ms);
+      auto t = spawn({.guard = guard}, body);
+      try {
+        t.get();
+        expect(false, "it came back");
+      } catch (const quarantined&) {
+      }
+      (void)eventually([&] { return guard->is_over(); });
+      const bool frozen = guard->was(overrun_step::frozen);
+      expect(frozen == (body == reads), "it was frozen although it need not, or left where it may not");
+    }
+  });
+  ::_exit(0);
 }
 
 TEST_CASE("a plain thread that joins is told too, and a task that nobody joins may be dropped") {

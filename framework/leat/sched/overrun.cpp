@@ -36,12 +36,21 @@ constexpr std::int64_t last_chance = 1 * ms;    // from the insisting to the qua
 // For a place where it can be left, some microseconds apart. A loop around snprintf is in code of its own for
 // a quarter of a percent of the time; to be frozen in between, perhaps with malloc's lock, would harm others.
 constexpr unsigned most_looks = 15'000;
+constexpr unsigned most_looks_by_asking = 2'000;     // tens of microseconds apart
 constexpr std::int64_t answer_within = 10 * second;  // it gets no CPU, or blocks the signal
 
 // A guess, to be looked at again with the M held: the G may be so new that its memory is not seen yet.
 LEAT_UNWATCHED bool seems_guarded(const M& m) noexcept {
   const G* const g = m.cur.load(std::memory_order_relaxed);
   return g && g->watch.load(std::memory_order_relaxed);
+}
+
+void tell_why(text_buffer& to, const G& g, std::int64_t ran) noexcept {
+  to.format("G {} '{}' was quarantined: it had run for {} ms without entering the runtime", g.id, g.name,
+            ran / ms);
+}
+std::exception_ptr failure_of(const text_buffer& why) {
+  return std::make_exception_ptr(quarantined(std::string(why.view())));
 }
 
 }  // namespace
@@ -244,25 +253,68 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   }
   if (n.looks_since == 0) n.looks_since = now;
   const bool only_freeze = m.locked_g != nullptr || !can_leave();
-  return ask(m, only_freeze || n.no_way_out ? summons::freeze : summons::leave, now);
+  if (!only_freeze && !n.no_way_out) return ask(m, summons::leave, now);
+  if (!n.failure && !prepare_freezing(m, now)) {
+    forget(m);
+    return now + look_every;
+  }
+  return ask(m, summons::freeze, now);
+}
+
+// While the thread still runs: after it has been frozen, perhaps with malloc's lock, nothing is allocated
+// (quarantine.hpp). False: it has come in.
+bool overrun_patrol::prepare_freezing(M& m, std::int64_t now) noexcept {
+  run_note& n = m.note;
+  const retake_gate::hold held = hold_run(m);
+  if (held == retake_gate::hold::none) return false;
+  fixed_text<160> why;
+  tell_why(why, *n.who, now - n.since);
+  if (P* const p = m.p.load(std::memory_order_relaxed)) {
+    p->events.add(event_kind::retaken, n.g);
+    bump(p->count.retakes);
+    s_.without_p_.fetch_add(1, std::memory_order_relaxed);
+    m.yield_asked.store(false, std::memory_order_relaxed);
+    m.old_p = p;
+    m.p.store(nullptr, std::memory_order_relaxed);
+    p->m.store(nullptr, std::memory_order_relaxed);
+    m.gate.keep();
+    (void)s_.start_m(*p, false);  // also if there is nothing to run: its joiner will be
+  } else {
+    m.gate.let_go(held);
+  }
+  n.failure = failure_of(why);
+  return true;
 }
 
 std::int64_t overrun_patrol::ask(M& m, summons::state question, std::int64_t now) noexcept {
   run_note& n = m.note;
   m.asked.entries = n.entries;
   m.asked.cpu_then = n.cpu_then;
-  m.asked.most_looks = most_looks;
+  if (!std::exchange(n.goes_on, false)) {
+    m.asked.looks.store(0, std::memory_order_relaxed);
+    m.asked.looks_in_own_code = m.asked.still = 0;
+    m.asked.most_looks = n.no_way_out ? most_looks / 4 : most_looks;  // it has been looked at before
+  }
   n.put_at = now;
   n.question = question;
-  n.looks = 0;
+  n.looks = m.asked.looks.load(std::memory_order_relaxed);
   if (question != summons::where) ++asked_to_go_;
   m.asked.frames = 0;
   m.asked.cpu = -1;
   s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
-  if (put_question(m, question)) return now + look_every;
+  const put p = put_question(m, question);
+  if (p == put::done) return now + look_every;
   if (question == summons::where) return settle(m, summons::seen, now);
-  give_up(m, "no real-time signal is free to ask its thread");
-  return no_wish;
+  if (p == put::no_signal) {
+    give_up(m, "no real-time signal is free to ask its thread");
+    return no_wish;
+  }
+  close_question(n);
+  n.goes_on = true;
+  if (now - n.looks_since > second && !std::exchange(n.told, true))
+    log_error("sched", "G {} hangs and is not quarantined: the kernel takes no more signals (ulimit -i)",
+              n.g);
+  return n.next_try = now + ms;
 }
 
 std::int64_t overrun_patrol::settle(M& m, summons::state answer, std::int64_t now) noexcept {
@@ -280,9 +332,14 @@ std::int64_t overrun_patrol::settle(M& m, summons::state answer, std::int64_t no
       return escalate(m, now);
     }
   } else if (answer == summons::unclean || answer == summons::locked) {
-    n.no_way_out |= answer == summons::unclean;
-    n.next_try = now + (answer == summons::unclean ? 0 : ms);
-    if (answer == summons::unclean) return now;
+    if (answer == summons::unclean) {
+      n.no_way_out |= m.asked.no_place;
+      n.goes_on = !m.asked.no_place;
+      if (n.goes_on) m.asked.most_looks = most_looks_by_asking;
+      // One that stands still is given more and more time to move, as with a timer.
+      return n.next_try = now + (n.goes_on ? look_every << std::min(m.asked.still, 8u) : 0);
+    }
+    n.next_try = now + ms;
     if (now - n.looks_since < second || n.told) return n.next_try;
     n.told = true;
     log_error("sched", "G {} is not quarantined: it hangs in Leat's own code, with a lock that others need",
@@ -313,25 +370,16 @@ void overrun_patrol::give_up(M& m, const char* why) noexcept {
 
 // --- The end of it ----------------------------------------------------------------------------------
 
-// The thread will not come back: another takes its place, and its P.
+// The thread will not come back. Its P has gone to another (prepare_freezing), unless all threads were in
+// use.
 void overrun_patrol::replace_frozen(M& m) noexcept {
   m.frozen.store(true, std::memory_order_relaxed);
-  retake_gate::hold held = retake_gate::hold::none;
-  for (int turns = 0; (held = m.gate.try_hold()) == retake_gate::hold::none; ++turns) back_off(turns);
   {
     lock_guard hold(s_.lock_);
     --s_.live_ms_;
   }
-  P* const p = m.p.load(std::memory_order_relaxed);
-  if (!p) {
-    m.gate.let_go(held);
-    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
-    return;
-  }
-  m.p.store(nullptr, std::memory_order_relaxed);
-  p->m.store(nullptr, std::memory_order_relaxed);
-  m.gate.keep();
-  s_.hand_off_p(*p);
+  s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+  if (s_.idle_ps_.load(std::memory_order_seq_cst) > 0 && s_.work_visible(nullptr, true)) s_.wake_if_needed();
 }
 
 // The G has ended for everybody else. Its memory, and what it refers to, stay as they are.
@@ -343,7 +391,7 @@ void overrun_patrol::bury(M& m, std::int64_t now) noexcept {
   const std::int64_t ran = now - n.since;
   std::copy_n(m.asked.trace, m.asked.frames, w.trace);
   w.frames = m.asked.frames;
-  const std::shared_ptr<overrun_guard> told = std::move(w.guard);
+  const std::shared_ptr<overrun_guard> told = frozen ? w.guard : std::move(w.guard);
   note_length(*told, ran);
   if (frozen) replace_frozen(m);
   g.ctx.stack->set_label("a quarantined G");
@@ -355,10 +403,12 @@ void overrun_patrol::bury(M& m, std::int64_t now) noexcept {
   s_.guarded_.fetch_sub(1, std::memory_order_relaxed);
   s_.foreign_finished_.fetch_add(1, std::memory_order_release);  // pairs with live
   if (g.join.load(std::memory_order_relaxed) != join_detached) {
-    fixed_text<160> why;
-    why.format("G {} '{}' was quarantined: it had run for {} ms without entering the runtime", g.id, g.name,
-               ran / ms);
-    g.fail(std::make_exception_ptr(quarantined(std::string(why.view()))));
+    if (!n.failure) {
+      fixed_text<160> why;
+      tell_why(why, g, ran);
+      n.failure = failure_of(why);
+    }
+    g.fail(std::move(n.failure));
     s_.wake_joiner(nullptr, g.join.exchange(join_done, std::memory_order_acq_rel));  // as in publish_end
   }
   forget(m);

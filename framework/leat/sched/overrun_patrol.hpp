@@ -43,6 +43,7 @@ class overrun_patrol {
   void close_question(run_note& n) noexcept;
   void forget(M& m) noexcept;
   retake_gate::hold hold_run(M& m) noexcept;
+  bool prepare_freezing(M& m, std::int64_t now) noexcept;
   template <class F>
   bool tell(M& m, overrun_step step, std::int64_t now, F f) noexcept;
   bool raise(M& m, stop_level level, std::int64_t now) noexcept;

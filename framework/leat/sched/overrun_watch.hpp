@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 
 #include <leat/sched/overrun.hpp>
@@ -55,7 +56,7 @@ struct summons {
   std::uint32_t entries = 0;   // of the gate, when the run began that is meant
   std::int64_t cpu_then = -1;  // CPU time of the thread at an earlier look; -1: this is the first
   unsigned most_looks = 0;     // for a place to leave it; then it answers that there is none
-  int timer = -1;              // that makes it look again
+  int timer = -1;              // that makes it look again; -1: sysmon asks again
   // The answer; written in the handler before the word.
   void* trace[most_frames] = {};
   std::size_t frames = 0;
@@ -64,6 +65,7 @@ struct summons {
   std::atomic<unsigned> looks{0};
   unsigned looks_in_own_code = 0;  // at which it stood in code that could be left, called by code that cannot
   unsigned still = 0;              // looks that found it at the same system call
+  bool no_place = false;           // with `unclean`: it was looked at for long enough
   state answer = none;             // as sysmon last read it
 };
 
@@ -86,8 +88,10 @@ struct run_note {
   std::int64_t looks_since = 0;  // for a place where it can be left
   std::int64_t cpu_then = -1;    // CPU time of the thread at the first look; -1: there was none
   bool told = false;
-  unsigned looks = 0;       // as last read
-  bool no_way_out = false;  // it was looked at for long enough
+  unsigned looks = 0;               // as last read
+  bool no_way_out = false;          // it was looked at for long enough
+  bool goes_on = false;             // the next question continues the looks of the last
+  std::exception_ptr failure = {};  // what its joiner will be told; made before it is frozen
 };
 
 }  // namespace leat::sched

@@ -228,16 +228,18 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   // Before that it may stand where it stood at the last look, in the middle of something.
   if (s.cpu_then < 0) s.cpu_then = s.cpu;
   const bool moved_on = s.cpu >= s.cpu_then + move_takes || s.still >= stands_still;
-  if (question == summons::freeze && moved_on) {  // h
+  const unsigned looks = s.looks.load(std::memory_order_relaxed) + 1;
+  const bool last_look = looks >= s.most_looks || s.still >= stands_still;
+  const bool may_hold_locks = c_library_is_apart && !is_leavable(p.pc);
+  if (question == summons::freeze && moved_on && (!may_hold_locks || last_look)) {  // h
     note_frames();
     stand_still(s);
   }
   if (!clean || !moved_on) {  // f
-    const unsigned looks = s.looks.load(std::memory_order_relaxed) + 1;
     s.looks.store(looks, std::memory_order_relaxed);
     if (is_leavable(p.pc)) ++s.looks_in_own_code;
-    if (looks >= s.most_looks || s.looks_in_own_code >= most_in_own_code || s.still >= stands_still)
-      return say(summons::unclean);
+    s.no_place = last_look || s.looks_in_own_code >= most_in_own_code;
+    if (s.no_place || s.timer < 0) return say(summons::unclean);
     s.word.store(question, std::memory_order_release);
     look_again_soon(s);
     return;
@@ -286,8 +288,6 @@ bool can_leave() noexcept { return may_switch_in_handler && c_library_is_apart; 
 namespace {
 
 void begin_looks(M& m, int number) noexcept {
-  m.asked.looks.store(0, std::memory_order_relaxed);
-  m.asked.looks_in_own_code = m.asked.still = 0;
   sigevent ev = {};
   ev.sigev_notify = SIGEV_THREAD_ID;
   ev.sigev_signo = number;
@@ -295,8 +295,6 @@ void begin_looks(M& m, int number) noexcept {
   int timer = -1;
   if (::syscall(SYS_timer_create, CLOCK_MONOTONIC, &ev, &timer) != 0) timer = -1;
   m.asked.timer = timer;
-  // Without a timer each look is a question of its own.
-  if (timer < 0) m.asked.most_looks = 1;
 }
 
 void end_looks(M& m) noexcept {
@@ -306,17 +304,17 @@ void end_looks(M& m) noexcept {
 
 }  // namespace
 
-bool put_question(M& m, summons::state question) noexcept {
+put put_question(M& m, summons::state question) noexcept {
   // Somebody may have taken the signal for himself meanwhile.
   if (!is_ours(signal_number.load(std::memory_order_relaxed))) choose_signal();
   const int number = signal_number.load(std::memory_order_relaxed);
-  if (number == 0) return false;
+  if (number == 0) return put::no_signal;
   if (question != summons::where) begin_looks(m, number);
   m.asked.word.store(question, std::memory_order_seq_cst);  // pairs with answer
-  if (m.asked.under_way.exchange(1, std::memory_order_seq_cst) != 0) return true;
-  if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return true;
+  if (m.asked.under_way.exchange(1, std::memory_order_seq_cst) != 0) return put::done;
+  if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return put::done;
   m.asked.under_way.store(0, std::memory_order_relaxed);
-  return !withdraw_question(m);
+  return withdraw_question(m) ? put::refused : put::done;
 }
 
 summons::state read_answer(M& m) noexcept {

@@ -19,8 +19,14 @@
 //                                                   f leave, and the place is not clean: answers `unclean`
 //                                                   g leave: in_runtime = 1, switches to g0, which answers
 //                                                     `left` there and comes in through the gate as any owner
-//                                                   h freeze: answers `frozen`, blocks all signals, waits for
-//                                                     ever; in_runtime stays 0
+//                                                   h freeze, and it stands in the program's code, or still
+//                                                   in
+//                                                     a system call, or was looked at for long: answers
+//                                                     `frozen`, blocks all signals, waits for ever;
+//                                                     in_runtime stays 0
+//
+// Without a timer that makes the thread look again (RLIMIT_SIGPENDING), each look is a question of its own:
+// `unclean` without no_place, and sysmon asks again.
 //
 // Either the G comes in or it is quarantined, never both: in_runtime is written by this thread alone. If the
 // first store of an entry (step 1 of the gate) comes before the signal, c refuses. If not, g and h take the
@@ -42,6 +48,14 @@
 // require. In other libraries, with a C library that is linked statically, with sanitizers, and on machines
 // whose unwinder cannot pass a signal frame (ARM EHABI), Gs are only frozen.
 //
+// What is frozen keeps its locks. Where it stands still (h): in the program's own code the C library's are
+// not held, unless it was called from there with one (a callback of dl_iterate_phdr); in a system call that
+// does not end, malloc's are not. Only one that was never seen in its own code, in thousands of looks, may be
+// stopped in the middle of malloc. So that sysmon does not meet that lock right afterwards, it makes ready
+// before the question (overrun.cpp, prepare_freezing): its P is with another M, whose thread runs, and what
+// its joiner will be told is made. After the answer it allocates nothing, and lets go of nothing that it
+// might be the last to hold.
+//
 // Stress: tests/sched/quarantine_storm_test.cpp, tests/csp/overrun_test.cpp.
 #pragma once
 #include <leat/sched/m.hpp>
@@ -56,8 +70,13 @@ void unblock_quarantine_signal() noexcept;
 // Can a G ever be left here, or only frozen?
 bool can_leave() noexcept;
 
-// sysmon. False: the signal could not be sent; the question is withdrawn.
-bool put_question(M& m, summons::state question) noexcept;
+// sysmon. Unless done the question is withdrawn.
+enum class put : unsigned char {
+  done,
+  refused,    // the kernel takes no more signals (RLIMIT_SIGPENDING): later perhaps
+  no_signal,  // none is free
+};
+put put_question(M& m, summons::state question) noexcept;
 // sysmon. `none`: there is no answer yet.
 summons::state read_answer(M& m) noexcept;
 // sysmon. False: it has been, or is being, answered.
