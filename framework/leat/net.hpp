@@ -11,5 +11,6 @@
 #include <leat/net/listener.hpp>
 #include <leat/net/serial.hpp>
 #include <leat/net/signals.hpp>
+#include <leat/net/standard.hpp>
 #include <leat/net/stream.hpp>
 #include <leat/net/udp.hpp>

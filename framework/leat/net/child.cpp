@@ -74,7 +74,7 @@ class spawn_actions {
 
 class spawn_attributes {
  public:
-  spawn_attributes() {
+  explicit spawn_attributes(bool own_group) {
     check(::posix_spawnattr_init(&a_), "leat::net::child");
     sigset_t none, standard;
     sigemptyset(&none);
@@ -82,7 +82,10 @@ class spawn_attributes {
     sigaddset(&standard, SIGPIPE);
     (void)::posix_spawnattr_setsigmask(&a_, &none);
     (void)::posix_spawnattr_setsigdefault(&a_, &standard);
-    (void)::posix_spawnattr_setflags(&a_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    (void)::posix_spawnattr_setpgroup(&a_, 0);
+    const int flags =
+        POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0);
+    (void)::posix_spawnattr_setflags(&a_, static_cast<short>(flags));
   }
   ~spawn_attributes() { ::posix_spawnattr_destroy(&a_); }
   spawn_attributes(const spawn_attributes&) = delete;
@@ -155,7 +158,7 @@ pid_t spawn_program(const std::vector<std::string>& argv, const child_options& o
     check(::posix_spawn_file_actions_addchdir_np(actions.get(), o.cwd.c_str()), "leat::net::child");
   const std::vector<std::string> environment = environment_with(o.env);
   const std::vector<char*> args = pointers_to(argv), env = pointers_to(environment);
-  const spawn_attributes attributes;
+  const spawn_attributes attributes(o.own_group);
   pid_t pid = -1;
   // Blocks until the child has left this program's memory.
   const int error = leat::blocking([&] {
@@ -193,6 +196,7 @@ struct child::state {
   descriptor pidfd;
   channel<int> ended;  // closed by the G that waits in our place; without a pidfd
   bool watched = false;
+  bool own_group = false;
   std::optional<exit_status> status;
   bool gone = false;  // reaped by somebody else: its number may be another's
 
@@ -266,6 +270,7 @@ child::child(const std::vector<std::string>& argv, const child_options& options)
       if (wires[i].ours.get() >= 0) fresh->streams[i] = stream(descriptor(wires[i].ours.release()));
     fresh->pid = spawn_program(argv, options, actions);
   }
+  fresh->own_group = options.own_group;
   s_ = std::move(fresh);
   const int fd = options.use_pidfd ? open_pidfd(s_->pid) : -1;
   if (fd < 0) return;
@@ -334,6 +339,14 @@ void child::kill(int signal) {
   const int error = s_ ? s_->send(signal) : 0;
   if (error != 0 && error != ESRCH)
     throw std::system_error(error, std::system_category(), "leat::net::child: kill");
+}
+
+void child::kill_group(int signal) {
+  if (!s_ || !s_->own_group) return kill(signal);
+  // Until it is reaped, its number is that of its group and of no other.
+  if (s_->status || s_->gone) return;
+  if (::kill(-s_->pid, signal) != 0 && errno != ESRCH)
+    throw std::system_error(errno, std::system_category(), "leat::net::child: kill_group");
 }
 
 bool child::is_running() const noexcept {

@@ -29,7 +29,10 @@ struct child_options {
   stdio in = stdio::inherit, out = stdio::inherit, err = stdio::inherit;
   // On top of this program's own: "NAME=value" sets, "NAME" alone removes.
   std::vector<std::string> env = {};
-  std::string cwd = {};   // empty: this program's
+  std::string cwd = {};  // empty: this program's
+  // In a process group of its own: signals from the terminal do not reach it, and kill_group does it and
+  // those that it has started.
+  bool own_group = false;
   bool use_pidfd = true;  // false: wait on a thread of its own, as on systems without pidfds
 };
 
@@ -62,6 +65,8 @@ class child {
   std::optional<exit_status> wait(std::error_code& ec, deadline until = deadline::never());
   // Nothing happens to one that has ended. Throws std::system_error.
   void kill(int signal);
+  // The same for its group; without one of its own, for the child alone.
+  void kill_group(int signal);
 
   bool is_running() const noexcept;
   pid_t pid() const noexcept;  // -1 without a child

@@ -66,11 +66,15 @@ int write_sequence(int fd, const_bytes from) noexcept {
   return write_whole(from, [fd](const_bytes b) { return ::write(fd, b.data, b.size); });
 }
 
-// As one step, and without O_APPEND on the descriptor, which would move write_at to the end as well.
+// As one step, and without O_APPEND on the descriptor, which would move write_at to the end as well. Where that
+// cannot be (devices, some file systems), in two.
 int write_to_end(int fd, const_bytes from) noexcept {
   return write_whole(from, [fd](const_bytes b) {
     const iovec part{const_cast<char*>(b.data), b.size};
-    return ::pwritev2(fd, &part, 1, -1, RWF_APPEND);
+    const ssize_t n = ::pwritev2(fd, &part, 1, -1, RWF_APPEND);
+    if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) return n;
+    (void)::lseek(fd, 0, SEEK_END);
+    return ::write(fd, b.data, b.size);
   });
 }
 
