@@ -6,6 +6,8 @@
 #define LEAT_STOCK_FILES(X) \
   X(batch)                  \
   X(deadband)               \
+  X(line_reader)            \
+  X(line_writer)            \
   X(log)                    \
   X(min_max)                \
   X(moving_average)         \

@@ -83,7 +83,7 @@ class rate_limit {
  public:
   rate_limit(double per_second, double burst)
       : gap_(std::max<std::int64_t>(1, std::llround(1e9 / per_second))),
-        slack_(static_cast<std::int64_t>(static_cast<double>(gap_.count()) * (burst - 1))) {}
+        slack_(static_cast<std::int64_t>(std::min(static_cast<double>(gap_.count()) * (burst - 1), 4e18))) {}
 
   // When the next may go; not after now: at once.
   time_point due() const noexcept { return any_ ? saturating_add(free_at_, -slack_) : time_point::min(); }

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+#include <leat/net.hpp>
+#include "stock/fixture.hpp"
+
+namespace leat::stock::test {
+namespace {
+
+using strings = std::vector<std::string>;
+namespace fs = std::filesystem;
+
+void put(const std::string& path, std::string_view text, std::ios::openmode how = std::ios::app) {
+  std::ofstream(path, std::ios::binary | how) << text;
+}
+std::string content(const std::string& path) {
+  std::ifstream f(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(f), {}};
+}
+
+std::string line_from(const leat::channel<record>& c) {
+  const auto r = c.recv_until(patience);
+  return r && r->text("line") ? *r->text("line") : "(nothing)";
+}
+record text(const char* line) { return {{"line", line}}; }
+
+// "listens on 127.0.0.1:40123" of the log.
+std::string listens_on(log_reader& log) {
+  CHECK(eventually([&] { return log.has("listens on "); }));
+  return log.after("listens on ");
+}
+
+// The master of a new terminal; `link` leads to its other side.
+net::stream new_terminal(const std::string& link) {
+  const int fd = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  REQUIRE(fd >= 0);
+  REQUIRE(::grantpt(fd) == 0);
+  REQUIRE(::unlockpt(fd) == 0);
+  char name[128];
+  REQUIRE(::ptsname_r(fd, name, sizeof name) == 0);
+  fs::remove(link);
+  fs::create_symlink(name, link);
+  return net::stream(net::descriptor(fd));
+}
+
+TEST_CASE("a file is read to its end, with its last line") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "a.txt";
+    put(path, "one\r\ntwo\n\nlast");
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "file:" + path).start();
+    CHECK(r.wait() == ended::returned);
+    CHECK(texts_of(drained(lines), "line") == strings{"one", "two", "", "last"});
+  });
+}
+
+TEST_CASE("a long file goes through a narrow channel whole") {
+  at_procs([] {
+    const temp_folder folder;
+    std::string all;
+    for (int i = 0; i < 5000; ++i)
+      all += "{\"n\":" + std::to_string(i) + ",\"pad\":\"" + std::string(40, 'x') + "\"}\n";
+    put(folder / "a.json", all);
+    rig r("line-reader");
+    const auto lines = r.channel("values", 1);
+    r.set("from", "file:" + (folder / "a.json")).set("format", "json").start();
+    int right = 0;
+    for (int i = 0; i < 5000; ++i)
+      if (const auto x = lines.recv_until(patience)) right += x->number("n") == i;
+    CHECK(right == 5000);
+    CHECK(r.wait() == ended::returned);
+  });
+}
+
+TEST_CASE("what cannot be read is a clear failure") {
+  at_procs([] {
+    const auto why = [](const std::string& from, const char* format = "text") {
+      rig r("line-reader");
+      const auto lines = r.channel("values");
+      r.set("from", from).set("format", format).start();
+      return r.failure();
+    };
+    CHECK(why("file:/no/such/file") == "/no/such/file: No such file or directory");
+    CHECK(why("file:/dev/null") == "/dev/null is no regular file: Invalid argument");
+    CHECK(why("files:/x").starts_with("from = \"files:/x\": expected"));
+    CHECK(why("serial:/dev/null?baud=51").find("no port has 51 baud") != std::string::npos);
+    CHECK(why("udp:127.0.0.1:0", "csv") ==
+          "columns: must be given, since a datagram has no first line that could name them");
+  });
+}
+
+TEST_CASE("wrong lines are dropped and told, or fail") {
+  at_procs([] {
+    const temp_folder folder;
+    put(folder / "a.json", "{\"n\":1}\n{\"n\":\n" + std::string(3000, 'x') + "\n\xff\n{\"n\":2}\n");
+    log_reader log;
+    {
+      rig r("line-reader");
+      const auto lines = r.channel("values");
+      r.set("from", "file:" + (folder / "a.json"))
+          .set("format", "json")
+          .set("longest", byte_size{1000})
+          .start();
+      CHECK(r.wait() == ended::returned);
+      CHECK(texts_of(drained(lines), "n") == strings{"1", "2"});
+      CHECK(log.has("line-reader: dropped: line 1, column 6"));
+      r.destroy();
+    }
+    CHECK(log.has("dropped 2 more, 3 in all; the last: a line that is not UTF-8, or has a zero byte"));
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "file:" + (folder / "a.json")).set("format", "json").set("bad", "fail").start();
+    CHECK(r.failure().ends_with("(bad = \"fail\")"));
+  });
+}
+
+TEST_CASE("a file is followed when it grows, is cut and is replaced") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "a.log";
+    log_reader log;
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "file:" + path).set("follow", true).set("poll", 1ms).start();
+    CHECK(eventually([&] { return log.has("which is not there"); }));
+    put(path, "one\ntw");
+    CHECK(line_from(lines) == "one");
+    put(path, "o\n");
+    CHECK(line_from(lines) == "two");
+    fs::resize_file(path, 0);
+    CHECK(eventually([&] { return log.has("has been cut"); }));
+    put(path, "three\n");
+    CHECK(line_from(lines) == "three");
+    fs::rename(path, path + ".1");
+    put(path + ".1", "late\n");
+    CHECK(line_from(lines) == "late");
+    put(path + ".2", "four\n");
+    fs::rename(path + ".2", path);
+    CHECK(line_from(lines) == "four");
+    const std::size_t gone = log.count("is gone");
+    fs::remove(path);
+    CHECK(eventually([&] { return log.count("is gone") > gone; }));
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a file can be followed from its end") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "a.log";
+    put(path, "old\n");
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "file:" + path).set("follow", true).set("start", "end").set("poll", 1ms).start();
+    // Until it has looked at the old end.
+    int n = 0;
+    CHECK(eventually([&] {
+      put(path, "new " + std::to_string(++n) + "\n");
+      return lines.size() > 0;
+    }));
+    CHECK(line_from(lines).starts_with("new "));
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a connection that ends or falls silent is made again") {
+  at_procs([] {
+    log_reader log;
+    net::listener at = net::listen("127.0.0.1:0");
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "tcp:" + at.local().text())
+        .set("format", "csv")
+        .set("retry", 1ms)
+        .set("retry_most", 1ms)
+        .start();
+    {
+      net::stream peer = at.accept(patience);
+      peer.write("a,b\n1,2\n3,", patience);
+      CHECK(lines.recv_until(patience) == record{{"a", 1}, {"b", 2}});
+      peer.write("4", patience);
+    }
+    CHECK(lines.recv_until(patience) == record{{"a", 3}, {"b", 4}});
+    net::stream peer = at.accept(patience);
+    CHECK(log.has("it was closed"));
+    peer.write("c\n5\n", patience);
+    CHECK(lines.recv_until(patience) == record{{"c", 5}});
+    CHECK(r.stop() == ended::returned);
+
+    rig strict("line-reader");
+    const auto none = strict.channel("values");
+    strict.set("from", "tcp:" + at.local().text()).set("retry", 1ms).set("silence", 20ms).start();
+    const net::stream silent = at.accept(patience), again = at.accept(patience);
+    CHECK(log.has("nothing came for 20ms"));
+    CHECK(strict.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("nobody at the other side is told once, and tried again until somebody is") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "s";
+    log_reader log;
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "unix:" + path).set("retry", 1ms).set("retry_most", 2ms).start();
+    CHECK(eventually([&] { return log.has("no connection: "); }));
+    net::listener at = net::listen("unix:" + path);
+    net::stream peer = at.accept(patience);
+    peer.write("here\n", patience);
+    CHECK(line_from(lines) == "here");
+    const std::size_t told = log.count("no connection");
+    CHECK(told < 5);  // one in ten seconds, of hundreds
+    CHECK(r.stop() == ended::returned);
+
+    rig never("line-reader");
+    const auto none = never.channel("values");
+    never.set("from", "unix:" + (folder / "nobody")).set("retry", 1h).set("retry_most", 1h).start();
+    CHECK(eventually([&] { return log.count("no connection") > told; }));
+    CHECK(never.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("where it listens, each connection brings lines of its own") {
+  at_procs([] {
+    log_reader log;
+    rig r("line-reader");
+    const auto lines = r.channel("values", 1);
+    r.set("from", "tcp-listen:127.0.0.1:0").start();
+    const std::string where = listens_on(log);
+    net::stream a = net::dial(where, patience), b = net::dial(where, patience);
+    a.write("from ", patience);
+    b.write("from b\n", patience);
+    CHECK(line_from(lines) == "from b");
+    a.write("a\nlast", patience);
+    CHECK(line_from(lines) == "from a");
+    a.close();
+    CHECK(line_from(lines) == "last");
+    std::string many;
+    for (int i = 0; i < 1000; ++i) many += std::to_string(i) + "\n";
+    b.write(many, patience);
+    int right = 0;
+    for (int i = 0; i < 1000; ++i) right += line_from(lines) == std::to_string(i);
+    CHECK(right == 1000);
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a wrong line of one connection can fail the process") {
+  at_procs([] {
+    const temp_folder folder;
+    log_reader log;
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "unix-listen:" + (folder / "s")).set("format", "json").set("bad", "fail").start();
+    (void)listens_on(log);
+    net::stream a = net::dial("unix:" + (folder / "s"), patience);
+    a.write("{]\n", patience);
+    CHECK(r.failure().ends_with("(bad = \"fail\")"));
+    r.destroy();
+    CHECK_FALSE(fs::exists(folder / "s"));
+  });
+}
+
+TEST_CASE("a datagram brings lines, its last one with or without an end") {
+  at_procs([] {
+    log_reader log;
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "udp:127.0.0.1:0").start();
+    net::udp_socket s = net::dial_udp(listens_on(log), patience);
+    s.send("a\nb", patience);
+    CHECK(line_from(lines) == "a");
+    CHECK(line_from(lines) == "b");
+    s.send("c\n", patience);
+    CHECK(line_from(lines) == "c");
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a serial port that vanishes is opened again") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "tty";
+    log_reader log;
+    net::stream device = new_terminal(path);
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "serial:" + path + "?baud=9600").set("retry", 1ms).set("retry_most", 5ms).start();
+    CHECK(eventually([&] { return log.has("connected to " + path); }));
+    device.write("one\r\n", patience);
+    CHECK(line_from(lines) == "one");
+    fs::remove(path);
+    device.close();
+    CHECK(eventually([&] { return log.has("lost " + path); }));
+    CHECK(eventually([&] { return log.has("no connection"); }));
+    device = new_terminal(path);
+    CHECK(eventually([&] { return log.count("connected to " + path) == 2; }));
+    device.write("two\n", patience);
+    CHECK(line_from(lines) == "two");
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("lines are appended to a file, with one header, after what was torn") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "a.csv";
+    const auto write = [&](bool append, std::vector<record> all) {
+      rig r("line-writer");
+      const auto in = r.channel("values");
+      r.set("to", "file:" + path).set("format", "csv").set("append", append).start();
+      for (record& x : all) in.send(std::move(x));
+      in.close();
+      CHECK(r.wait() == ended::returned);
+    };
+    write(true, {{{"a", 1}, {"b", "x"}}, {{"b", "y"}, {"a", 2}}});
+    CHECK(content(path) == "a,b\n1,x\n2,y\n");
+    put(path, "3,to");
+    write(true, {{{"a", 4}, {"b", "z"}}});
+    CHECK(content(path) == "a,b\n1,x\n2,y\n3,to\n4,z\n");
+    write(false, {{{"c", 5}}});
+    CHECK(content(path) == "c\n5\n");
+  });
+}
+
+TEST_CASE("a full disk fails the process, and so does a place that cannot be written") {
+  at_procs([] {
+    const auto why = [](const char* to) {
+      rig r("line-writer");
+      const auto in = r.channel("values");
+      r.set("to", to).start();
+      in.send(text("x"));
+      return r.failure();
+    };
+    CHECK(why("file:/dev/full").ends_with("No space left on device"));
+    CHECK(why("file:/no/such/folder/x").ends_with("No such file or directory"));
+    CHECK(why("tcp:nowhere").starts_with("to = \"tcp:nowhere\": expected"));
+  });
+}
+
+TEST_CASE("records that are no lines, and fields that are no columns, are told") {
+  at_procs([] {
+    const temp_folder folder;
+    log_reader log;
+    rig r("line-writer");
+    const auto in = r.channel("values");
+    r.set("to", "file:" + (folder / "a")).start();
+    in.send({{"value", 5}});
+    in.send(text("a\nb"));
+    in.send(text("good"));
+    in.close();
+    CHECK(r.wait() == ended::returned);
+    CHECK(content(folder / "a") == "good\n");
+    CHECK(log.has("line-writer: dropped: field 'line' is missing"));
+    rig csv("line-writer");
+    const auto in2 = csv.channel("values");
+    csv.set("to", "file:" + (folder / "b")).set("format", "csv").set("columns", strings{"a"}).start();
+    in2.send({{"a", 1}, {"b", 2}});
+    in2.close();
+    CHECK(csv.wait() == ended::returned);
+    CHECK(content(folder / "b") == "a\n1\n");
+    CHECK(log.has("left out: fields that are none of the columns"));
+  });
+}
+
+TEST_CASE("a writer waits for its peer, and begins again when it has gone") {
+  at_procs([] {
+    log_reader log;
+    const temp_folder folder;
+    const std::string where = "unix:" + (folder / "s");
+    rig r("line-writer");
+    const auto in = r.channel("values", 4);
+    r.set("to", where).set("format", "csv").set("retry", 1ms).set("retry_most", 5ms).start();
+    for (int i = 0; i < 3; ++i) in.send({{"n", i}});
+    CHECK(eventually([&] { return log.has("no connection"); }));
+    net::listener at = net::listen(where);
+    {
+      net::stream peer = at.accept(patience);
+      for (const char* line : {"n", "0", "1", "2"}) CHECK(peer.read_line(patience) == line);
+      peer.write("thank you\n", patience);
+    }
+    // What is sent before the end is seen goes nowhere.
+    auto sender = spawn([&] {
+      for (int i = 3; in.send({{"n", i}}) == send_status::sent; ++i) (void)sleep_for(1ms);
+    });
+    net::stream peer = at.accept(patience);
+    CHECK(peer.read_line(patience) == "n");
+    const int next = std::stoi(peer.read_line(patience).value_or("0"));
+    CHECK(next >= 3);
+    CHECK(peer.read_line(patience) == std::to_string(next + 1));
+    CHECK(log.has("lost unix:"));
+    sender.request_stop();
+    sender.join();
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a writer that has nobody to write to drops, if it is told to") {
+  at_procs([] {
+    const temp_folder folder;
+    log_reader log;
+    rig r("line-writer");
+    const auto in = r.channel("values", 1);
+    r.set("to", "unix:" + (folder / "s"))
+        .set("away", "drop")
+        .set("retry", 1ms)
+        .set("retry_most", 2ms)
+        .start();
+    for (int i = 0; i < 100; ++i) CHECK(in.send_until(text("x"), patience) == send_status::sent);
+    in.close();
+    CHECK(r.wait() == ended::returned);
+    r.destroy();
+    CHECK(log.has("line-writer: lost"));
+    CHECK(log.has("there was no connection"));
+
+    rig waits("line-writer");
+    const auto full = waits.channel("values", 1);
+    waits.set("to", "unix:" + (folder / "s")).set("retry", 1h).set("retry_most", 1h).start();
+    full.send(text("x"));
+    full.send(text("y"));
+    CHECK(waits.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a peer that does not read is given up in time") {
+  at_procs([] {
+    log_reader log;
+    net::listener at = net::listen("127.0.0.1:0");
+    rig r("line-writer");
+    const auto in = r.channel("values", 4);
+    r.set("to", "tcp:" + at.local().text()).set("timeout", 50ms).set("retry", 1ms).start();
+    net::stream deaf = at.accept(patience);
+    auto sender = spawn([&] {
+      const record big{{"line", std::string(60000, 'x')}};
+      while (in.send(big) == send_status::sent) {
+      }
+    });
+    net::stream next = at.accept(patience);
+    CHECK(next.read_line(patience)->size() == 60000);
+    sender.request_stop();
+    sender.join();
+    CHECK(r.stop() == ended::returned);
+    CHECK(log.has("lost 127.0.0.1"));
+  });
+}
+
+TEST_CASE("where a writer listens, each connection gets the lines from then on, with their header") {
+  at_procs([] {
+    log_reader log;
+    rig r("line-writer");
+    const auto in = r.channel("values");
+    r.set("to", "tcp-listen:127.0.0.1:0").set("format", "csv").start();
+    const std::string where = listens_on(log);
+    net::stream a = net::dial(where, patience);
+    // Until it is there.
+    int n = 0;
+    auto sender = spawn([&] {
+      while (in.send({{"n", ++n}}) == send_status::sent) (void)sleep_for(1ms);
+    });
+    CHECK(a.read_line(patience) == "n");
+    const int first = std::stoi(a.read_line(patience).value_or("0"));
+    CHECK(first > 0);
+    CHECK(a.read_line(patience) == std::to_string(first + 1));
+    net::stream b = net::dial(where, patience);
+    CHECK(b.read_line(patience) == "n");
+    int read = std::stoi(b.read_line(patience).value_or("0"));
+    CHECK(read > first);
+    a.close();
+    sender.request_stop();
+    sender.join();
+    const int last = n;
+    in.close();
+    CHECK(r.wait() == ended::returned);
+    std::string line;
+    while (b.read_line(line, patience)) read = std::stoi(line);
+    CHECK(read >= last - 1);
+  });
+}
+
+TEST_CASE("a slow reader of a listening writer misses lines, and holds up nobody") {
+  at_procs([] {
+    log_reader log;
+    rig r("line-writer");
+    const auto in = r.channel("values");
+    r.set("to", "tcp-listen:127.0.0.1:0").set("behind", 2).set("timeout", 1h).start();
+    net::stream slow = net::dial(listens_on(log), patience);
+    auto sender = spawn([&] {
+      while (in.send({{"line", std::string(60000, 'x')}}) == send_status::sent) yield();
+    });
+    CHECK(slow.read_line(patience)->size() == 60000);  // it is there
+    const std::uint64_t before = in.stats().received;
+    CHECK(eventually([&] { return in.stats().received > before + 500; }));
+    sender.request_stop();
+    sender.join();
+    CHECK(r.stop() == ended::returned);
+    CHECK(log.has("was too slow for"));
+  });
+}
+
+TEST_CASE("each line is a datagram; what could not be sent is told") {
+  at_procs([] {
+    log_reader log;
+    net::udp_socket at = net::bind_udp("127.0.0.1:0");
+    rig r("line-writer");
+    const auto in = r.channel("values");
+    r.set("to", "udp:" + at.local().text()).start();
+    in.send(text("a"));
+    in.send({{"line", std::string(70000, 'x')}});
+    in.send(text("b"));
+    char data[100];
+    CHECK(std::string_view(data, at.receive_from(data, patience).size) == "a\n");
+    CHECK(std::string_view(data, at.receive_from(data, patience).size) == "b\n");
+    CHECK(log.has("line-writer: lost: Message too long"));
+    in.close();
+    CHECK(r.wait() == ended::returned);
+  });
+}
+
+TEST_CASE("standard input becomes records, and records standard output") {
+  const temp_folder folder;
+  put(folder / "t.toml", R"(leat = 1
+[process.in]
+use    = "line-reader"
+config = { from = "stdin", format = "csv" }
+out    = { values = "records" }
+[process.out]
+use    = "line-writer"
+config = { to = "stdout", format = "json" }
+in     = { values = "records" }
+[channel.records]
+)");
+  put(folder / "in.csv", "a,b\n1,x\n2,y");
+  run_clean(with_procs(2), [&] {
+    const std::string command =
+        std::string(LEAT_PROGRAM) + " run " + (folder / "t.toml") + " 2>" + (folder / "err");
+    const std::string wanted = "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n";
+    {
+      net::child c({"sh", "-c", command}, {.in = net::stdio::pipe, .out = net::stdio::pipe});
+      c.in().write("a,b\n1,x\n", patience);
+      CHECK(c.out().read_line(patience) == "{\"a\":1,\"b\":\"x\"}");
+      c.in().write("2,y", patience);
+      c.in().close();
+      CHECK(c.out().read_line(patience) == "{\"a\":2,\"b\":\"y\"}");
+      CHECK(c.wait(patience).ok());
+    }
+    net::child files({"sh", "-c", command + " <" + (folder / "in.csv") + " >" + (folder / "out")});
+    CHECK(files.wait(patience).ok());
+    CHECK(content(folder / "out") == wanted);
+    net::child nothing({"sh", "-c", command}, {.in = net::stdio::null, .out = net::stdio::null});
+    CHECK(nothing.wait(patience).ok());
+  });
+}
+
+}  // namespace
+}  // namespace leat::stock::test
