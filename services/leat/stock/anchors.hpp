@@ -6,6 +6,7 @@
 #define LEAT_STOCK_FILES(X) \
   X(batch)                  \
   X(deadband)               \
+  X(exec)                   \
   X(line_reader)            \
   X(line_writer)            \
   X(log)                    \

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <csignal>
+#include <stdexcept>
+
+#include <leat/base/log.hpp>
+#include <leat/leat.hpp>
+#include <leat/net/child.hpp>
+
+#include <leat/stock/anchors.hpp>
+#include <leat/stock/line_format.hpp>
+#include <leat/stock/support.hpp>
+
+LEAT_STOCK_ANCHOR(exec)
+
+namespace leat::stock {
+namespace {
+
+using namespace std::chrono_literals;
+
+class exec : public process {
+  record_in values{this, "values", "one line of its standard input for each record", optional_port};
+  record_out out{this, "out", "one record for each line of its standard output; without it, they are logged",
+                 optional_port};
+  setting<std::vector<std::string>> command{
+      this, "command", required,
+      "the program, searched in PATH unless it has a '/', and its arguments; no shell"};
+  setting<std::string> directory{this, "directory", "", "where it runs; none: where this program does"};
+  setting<std::vector<std::string>> environment{
+      this, "environment", std::vector<std::string>(),
+      "on top of this program's own: \"NAME=value\" sets, \"NAME\" removes"};
+  format_settings format{this};
+  setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes to it"};
+  setting<byte_size> longest{this, "longest", byte_size{std::size_t{64} << 10},
+                             "bytes of a line; a longer one is bad, and skipped",
+                             between(byte_size{1}, byte_size{std::size_t{16} << 20})};
+  setting<nanoseconds> patience{
+      this, "patience", 5s,
+      "from SIGTERM, when it is to stop, to SIGKILL; and how long its output is read "
+      "after its end, if others have it open",
+      between<nanoseconds>(0s, 1h)};
+  rejects bad{this, "a line, or a record, that is wrong"};
+  passes pass{this};
+  complaints lost{*this, "lost"};
+
+  // Its last words are worth a line each, but not a flood of bytes.
+  static constexpr std::size_t log_line = 1000;
+  // How often one who waits for output looks at other things.
+  static constexpr nanoseconds look = 200ms;
+
+  struct to_log {
+    const std::string& name;
+    bool line(std::string_view text) const {
+      log_info("stock", "{}: {}", name, text);
+      return true;
+    }
+    bool too_long() const { return line("(a long line)"); }
+  };
+
+  struct running {
+    net::child child;
+    net::stream in = {}, out = {}, err = {};
+    wait_group talks = wait_group(1);   // until its standard error has ended
+    task<void> writes = {}, logs = {};  // after what they use
+  };
+
+  // A G of its own.
+  void log_errors(running& p) const {
+    line_splitter lines(log_line);
+    const to_log log{name()};
+    std::vector<char> bytes(4096);
+    std::error_code ec;
+    while (const std::size_t n = p.err.read_some(bytes, ec)) (void)lines.feed({bytes.data(), n}, log);
+    (void)lines.finish(log);
+    p.talks.done();
+  }
+
+  // A G of its own, and the only one at this port.
+  void write_input(running& p, line_maker maker) {
+    std::string text;
+    bool first = true;
+    for (const record& r : values) {
+      text.clear();
+      if (std::string why = maker.add(r, text); !why.empty()) {
+        bad.add(std::move(why));
+        continue;
+      }
+      if (std::exchange(first, false)) text.insert(0, maker.header());
+      std::error_code ec;
+      if (p.in.is_open()) p.in.write(text, ec);
+      if (stop_requested()) return;
+      if (ec) p.in.close();
+      if (!p.in.is_open()) lost.add("its standard input is closed");
+    }
+    if (!stop_requested()) p.in.close();
+  }
+
+  // Throws what has failed at the other port.
+  static void check_input(running& p) {
+    if (p.writes.valid() && p.writes.done()) p.writes.get();
+  }
+
+  // False: no more is wanted. True: its output has ended.
+  template <class Feed, class Finish>
+  bool read_output(running& p, Feed feed, Finish finish) const {
+    std::vector<char> bytes(std::size_t{16} << 10);
+    std::optional<time_point> ended;
+    for (;;) {
+      std::error_code ec;
+      const std::size_t n = p.out.read_some(bytes, ec, look);
+      check_input(p);
+      if (stop_requested()) return false;
+      if (n > 0) {
+        if (!feed({bytes.data(), n})) return false;
+      } else if (!ec) {
+        return finish();
+      } else if (ec != std::errc::timed_out) {
+        throw std::system_error(ec, "standard output of " + quoted(command->front()));
+      } else if (!p.child.is_running()) {
+        if (!ended) ended = leat::now();
+        if (leat::now() - *ended < *patience) continue;
+        log_warning("stock", "{}: it has ended, but others have its standard output open", name());
+        return finish();
+      }
+    }
+  }
+
+  bool read_output(running& p, const line_options& o) {
+    if (!out.connected()) {
+      line_splitter lines(log_line);
+      const to_log log{name()};
+      return read_output(
+          p, [&](std::string_view bytes) { return lines.feed(bytes, log); },
+          [&] { return lines.finish(log); });
+    }
+    line_parser lines(o, [this](line_event e) {
+      if (e.bad.empty()) return pass(out, std::move(e.value));
+      bad.add(std::move(e.bad));
+      return true;
+    });
+    return read_output(
+        p, [&](std::string_view bytes) { return lines.feed(bytes); }, [&] { return lines.finish(); });
+  }
+
+  // None: this process is to stop.
+  std::optional<net::exit_status> wait_for_end(running& p) const {
+    for (;;) {
+      std::error_code ec;
+      const std::optional<net::exit_status> s = p.child.wait(ec, look);
+      check_input(p);
+      if (s || stop_requested()) return s;
+      if (ec && ec != std::errc::timed_out) throw std::system_error(ec, quoted(command->front()));
+    }
+  }
+
+  // On a G of its own: this one has been asked to stop, so that its waits end at once.
+  void end(running& p) const {
+    p.writes = {};
+    p.in.close();
+    p.out.close();
+    spawn("exec end", [&] {
+      std::error_code ec;
+      p.child.kill_group(SIGTERM);
+      if (p.child.wait(ec, *patience)) return;
+      log_warning("stock", "{}: {} did not end within {} after SIGTERM: SIGKILL", name(), command->front(),
+                  format_duration(*patience));
+      p.child.kill_group(SIGKILL);
+      (void)p.child.wait(ec);
+    }).get();
+  }
+
+  void run() override {
+    if (command->empty() || command->front().empty()) throw setting_error("command: no program is named");
+    line_options o = format.checked();
+    o.longest = static_cast<std::size_t>(longest->bytes);
+    running p{.child = net::child(*command, {.in = values.connected() ? net::stdio::pipe : net::stdio::null,
+                                             .out = net::stdio::pipe,
+                                             .err = net::stdio::pipe,
+                                             .env = *environment,
+                                             .cwd = *directory,
+                                             .own_group = true})};
+    if (values.connected()) p.in = std::move(p.child.in());
+    p.out = std::move(p.child.out());
+    p.err = std::move(p.child.err());
+    p.logs = spawn("exec errors", [&] { log_errors(p); });
+    if (values.connected()) p.writes = spawn("exec input", [&] { write_input(p, line_maker(o, *field)); });
+    std::optional<net::exit_status> how;
+    try {
+      if (read_output(p, o)) how = wait_for_end(p);
+    } catch (...) {
+      end(p);
+      throw;
+    }
+    if (!how) return end(p);
+    (void)p.talks.wait_until(*patience);
+    if (!how->ok()) throw std::runtime_error(quoted(command->front()) + ' ' + how->text());
+  }
+};
+LEAT_PROCESS(exec, "runs another program: records are lines of its input and output");
+
+}  // namespace
+}  // namespace leat::stock
