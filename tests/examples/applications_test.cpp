@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The example applications, as a user runs them; each with what goes wrong in it.
+#include <netinet/in.h>
+#include <algorithm>
 #include <filesystem>
 
 #include "services/program.hpp"
@@ -13,6 +15,28 @@ const std::string bin = LEAT_BIN "/", examples = LEAT_EXAMPLES "/";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::ptrdiff_t lines_in(const std::string& path) {
+  const std::string text = text_of(path);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
+                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0;
+  ::close(fd);
+  return bound ? ntohs(at.sin_port) : 0;
+}
+
 bool has_command(const char* name) {
   return std::system(("command -v " + std::string(name) + " >/dev/null 2>&1").c_str()) == 0;
 }
@@ -20,13 +44,17 @@ bool has_command(const char* name) {
 }  // namespace
 
 TEST_CASE("each application's readme is short, and its files are right") {
-  for (const std::string name : {"image-farm", "gnss"}) {
+  for (const std::string name : {"image-farm", "gnss", "can-logger", "plant-gateway"}) {
     CAPTURE(name);
     std::ifstream readme(examples + name + "/README.md");
     int lines = 0;
     for (std::string line; std::getline(readme, line);) ++lines;
     CHECK(lines > 0);
     CHECK(lines <= 40);
+    if (!std::filesystem::exists(bin + name)) {
+      MESSAGE("not built, for lack of a library: " << name);
+      continue;
+    }
     program check({bin + name, "check", examples + name + '/' + name + ".toml"}, {});
     CHECK(check.end() == 0);
   }
@@ -75,4 +103,39 @@ TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {
   CHECK(has(gnss.said, "it is quarantined"));
   CHECK(has(gnss.said, "parser::split"));
   CHECK(has(gnss.said, R"(a value is given up after 1 failures: {"text":"$GPTXT*4F"})"));
+}
+
+TEST_CASE("can-logger: a frame that is too short is logged, and no frame is missing from the files") {
+  const scratch_folder records;
+  program logger({bin + "can-logger", "run", examples + "can-logger/can-logger.toml"},
+                 {"CAN_FILE=" + examples + "can-logger/drive.log", "CAN_FOLDER=" + records.path()});
+  CHECK(logger.end() == 0);
+  INFO(logger.said);
+  CHECK(has(logger.said, "failed: frame 0C0 has 2 bytes"));
+  CHECK(has(logger.said, "a value is given up after 1 failures"));
+  // 200 frames of the engine and 40 others; a head line in each file.
+  CHECK(lines_in(records.path() + "/frames-000001.csv") == 241);
+  CHECK(lines_in(records.path() + "/motion-000001.csv") == 200);
+}
+
+TEST_CASE("plant-gateway: a device that falls silent is asked again, and the rest goes on") {
+  if (!std::filesystem::exists(bin + "plant-gateway")) {
+    MESSAGE("skipped: libmodbus is not installed");
+    return;
+  }
+  const scratch_folder folder;
+  // A port that nobody has; a real Modbus server is there soon.
+  const std::string port = std::to_string(free_port());
+  program plant({bin + "plant", port, "30"}, {});
+  REQUIRE(plant.says("plant: at 127.0.0.1:" + port));
+  std::string text = text_of(examples + "plant-gateway/plant-gateway.toml");
+  text.replace(text.find("port = 1502"), 11, "port = " + port);
+  program gateway({bin + "plant-gateway", "run", folder.file("plant-gateway.toml", text)},
+                  {"PLANT_PANEL=127.0.0.1:0", "PLANT_FOLDER=" + folder.path() + "/records"});
+  CHECK(plant.says("plant: silent from now on"));
+  CHECK(gateway.says("failed: no answer from 127.0.0.1:" + port));
+  CHECK(gateway.says(R"(ALARM {"sensor":"temperature","state":"raised")"));
+  gateway.signal(SIGINT);
+  CHECK(gateway.end() == 0);
+  CHECK(has(text_of(folder.path() + "/records/records-000001.json"), R"("sensor":"pressure")"));
 }
