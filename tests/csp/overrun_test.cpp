@@ -87,6 +87,10 @@ TEST_CASE("a G that puts into a one-to-one channel, each value slowly, does not 
   });
 }
 
+// One that is stopped inside a sanitizer leaves its locks held: there it must have come to its loop by then.
+constexpr bool sanitized = slow_build > 1;
+constexpr nanoseconds soon = sanitized ? 50ms : 1ms;
+
 TEST_CASE_TEMPLATE("the reader that follows a quarantined one misses nothing that it had not got", T, int,
                    std::string) {
   random_numbers random(seed_for("readers"));
@@ -109,7 +113,7 @@ TEST_CASE_TEMPLATE("the reader that follows a quarantined one misses nothing tha
         for (int round = 0; round < rounds; ++round) {
           const int before_it_hangs = static_cast<int>(random.below(300));
           auto got = std::make_shared<std::atomic<int>>(next);
-          auto t = spawn({.guard = guard_of(1ms, 1ms)}, [&c, got, before_it_hangs, &in_order] {
+          auto t = spawn({.guard = guard_of(soon, soon)}, [&c, got, before_it_hangs, &in_order] {
             int expected = got->load();
             for (int i = 0; i < before_it_hangs; ++i) {
               const auto v = c.recv();
@@ -132,6 +136,7 @@ TEST_CASE_TEMPLATE("the reader that follows a quarantined one misses nothing tha
 }
 
 TEST_CASE("locks inside channels are not left held by a G that is quarantined while it asks for figures") {
+  if (fiber::under_tsan) return;
   const int rounds = can_leave() ? 60 : 6;
   runtime_options o = with_procs(2);
   o.max_quarantined = 100;
@@ -175,7 +180,7 @@ TEST_CASE("a mutex that a quarantined G has given back is free, and who waited f
           (void)sleep_for(10us);
         }
       });
-      auto t = spawn({.guard = guard_of(1ms, 1ms)}, [&] {
+      auto t = spawn({.guard = guard_of(soon, soon)}, [&] {
         lock.lock();
         spin_for(200us);
         lock.unlock();
@@ -204,6 +209,7 @@ TEST_CASE("a member of a task group that is quarantined is a failure of the grou
 }
 
 TEST_CASE("a member that ends just at the limit is counted off once") {
+  if (sanitized) return;
   random_numbers random(seed_for("members"));
   runtime_options o = with_procs(2);
   o.max_quarantined = 1000;
