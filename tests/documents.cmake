@@ -16,6 +16,17 @@ target_link_libraries(readme-example PRIVATE leat::leat leat_build_flags)
 add_test(NAME documents/readme COMMAND readme-example)
 set_tests_properties(documents/readme PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "5050 after 3 ticks")
 
+# All C++ of docs/recipes.md is one program, which runs each service of that page.
+set(leat_recipes "${PROJECT_SOURCE_DIR}/docs/recipes.md")
+add_custom_command(OUTPUT recipes.cpp
+  COMMAND awk "/^```cpp$/ { on = 1; next } /^```/ { on = 0 } on" "${leat_recipes}" > recipes.cpp
+  DEPENDS "${leat_recipes}" COMMENT "Taking the code out of docs/recipes.md" VERBATIM)
+add_executable(recipes "${CMAKE_CURRENT_BINARY_DIR}/recipes.cpp")
+target_link_libraries(recipes PRIVATE leat::services leat::process leat_build_flags leat_test_flags)
+add_test(NAME documents/recipes COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/documents/run_services.sh"
+  $<TARGET_FILE:recipes> "${leat_recipes}" "${CMAKE_CURRENT_BINARY_DIR}/recipes")
+set_tests_properties(documents/recipes PROPERTIES TIMEOUT 300)
+
 if(TARGET first)
   add_test(NAME examples/first COMMAND first)
   set_tests_properties(examples/first PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "tick 10.*the reader says 42.*retaken [1-9]")

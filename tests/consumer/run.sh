@@ -120,6 +120,10 @@ by_leat_new() {
   [[ -x root/usr/local/bin/demo && -f root/usr/local/etc/demo/demo.toml ]]
 }
 
+tutorial() {
+  CXX=$compiler bash "$here/tutorial.sh" "$root/docs/tutorial.md" "$work/static/prefix" "$work/static/tutorial"
+}
+
 mkdir -p "$work/static" "$work/shared"
 for kind in static shared; do
   attempt "$kind/install" "install_$kind"
@@ -129,4 +133,5 @@ for kind in static shared; do
   attempt "$kind/pkg-config" by_pkg_config "$kind"
   attempt "$kind/new" by_leat_new "$kind"
 done
+attempt tutorial tutorial
 exit "$failed"
