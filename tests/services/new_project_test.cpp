@@ -3,8 +3,6 @@
 // What `leat new` makes, and what it refuses. That a project builds and passes its own test is tested by
 // tests/consumer/run.sh, with Leat installed.
 #include <doctest/doctest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -92,11 +90,11 @@ TEST_CASE("new says what is wrong with a name, and makes nothing") {
       {"test", "'test' has another meaning for CMake or Leat; take another name"},
       {"leat", "'leat' has another meaning for CMake or Leat; take another name"},
       {std::string(65, 'x'), "is too long: at most 64 characters"}};
-  for (const auto& [name, why] : wrong) {
-    CAPTURE(name);
-    const child_result r = make_new(folder, name);
+  for (const auto& one : wrong) {
+    CAPTURE(one.first);
+    const child_result r = make_new(folder, one.first);
     CHECK(r.exited(2));
-    CHECK(r.said(why));
+    CHECK(r.said(one.second));
   }
   CHECK(make_new(folder, "").exited(2));
   CHECK(make_new(folder, "one two").exited(2));

@@ -2,5 +2,5 @@
 #include <leat/process/plugin.hpp>
 
 extern "C" {
-extern const char leat_runtime_copy = 0;
+const char leat_runtime_copy = 0;  // not of this file alone: the header says extern
 }

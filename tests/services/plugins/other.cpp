@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Plug-ins that are not as they should be, one by one; and, with none of the words, a second good one.
-#include <leat/plugin.hpp>
-
-#include "reading.hpp"
+#include <leat/process/plugin.hpp>
 
 #if defined(OLD_VERSION)
 #undef LEAT_VERSION
@@ -15,6 +13,12 @@
 #if !defined(NO_DESCRIPTION)
 LEAT_PLUGIN("other");
 #endif
+
+#if !defined(OLD_VERSION) && !defined(OTHER_ABI) && !defined(NO_DESCRIPTION)  // which are not even loaded
+#include <leat/plugin.hpp>
+
+#include "reading.hpp"
+
 #if defined(UNDEFINED)
 namespace climate {
 int nowhere(const reading&);
@@ -42,3 +46,4 @@ LEAT_PROCESS(attic, "how warm it is under the roof");
 #endif
 
 }  // namespace
+#endif
