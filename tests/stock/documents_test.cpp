@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
+#include <stdlib.h>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -7,16 +10,21 @@
 
 #include <leat/config/config.hpp>
 #include <leat/config/render.hpp>
+#include <leat/net/child.hpp>
 #include <leat/process/registry.hpp>
+#include <leat/sched/run.hpp>
 #include <leat/stock.hpp>
 
 namespace {
 
-std::string document() {
+constexpr auto patience = std::chrono::seconds(60);
+
+std::string content(const std::string& path) {
   std::ostringstream text;
-  text << std::ifstream(LEAT_STOCK_DOCUMENT).rdbuf();
+  text << std::ifstream(path).rdbuf();
   return text.str();
 }
+std::string document() { return content(LEAT_STOCK_DOCUMENT); }
 
 }  // namespace
 
@@ -50,4 +58,44 @@ TEST_CASE("docs/stock.md tells of each class and each of its settings") {
       CHECK(told);
     }
   }
+}
+
+TEST_CASE("standard input becomes records, and records standard output") {
+  std::string folder = (std::filesystem::temp_directory_path() / "leat-stock-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()));
+  const auto put = [&](const char* name, const char* text) { std::ofstream(folder + name) << text; };
+  put("/t.toml", R"(leat = 1
+[process.in]
+use    = "line-reader"
+config = { from = "stdin", format = "csv" }
+out    = { values = "records" }
+[process.out]
+use    = "line-writer"
+config = { to = "stdout", format = "json" }
+in     = { values = "records" }
+[channel.records]
+)");
+  put("/in.csv", "a,b\n1,x\n2,y");
+  leat::run({.procs = 2}, [&] {
+    const std::string command =
+        std::string(LEAT_PROGRAM) + " run " + folder + "/t.toml" + " 2>" + folder + "/err";
+    const std::string wanted = "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n";
+    {
+      leat::net::child c({"sh", "-c", command},
+                         {.in = leat::net::stdio::pipe, .out = leat::net::stdio::pipe});
+      c.in().write("a,b\n1,x\n", patience);
+      CHECK(c.out().read_line(patience) == "{\"a\":1,\"b\":\"x\"}");
+      c.in().write("2,y", patience);
+      c.in().close();
+      CHECK(c.out().read_line(patience) == "{\"a\":2,\"b\":\"y\"}");
+      CHECK(c.wait(patience).ok());
+    }
+    leat::net::child files({"sh", "-c", command + " <" + folder + "/in.csv" + " >" + folder + "/out"});
+    CHECK(files.wait(patience).ok());
+    CHECK(content(folder + "/out") == wanted);
+    leat::net::child nothing({"sh", "-c", command},
+                             {.in = leat::net::stdio::null, .out = leat::net::stdio::null});
+    CHECK(nothing.wait(patience).ok());
+  });
+  std::filesystem::remove_all(folder);
 }
