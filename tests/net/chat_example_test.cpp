@@ -75,7 +75,7 @@ TEST_CASE("a client that does not read loses lines and stalls nobody" * doctest:
     const std::string text(900, 'x');
     // More than the server's socket and queue hold, and not so much that its patience with `slow` comes to an
     // end.
-    const int few_bytes = 4096;
+    const int few_bytes = 128 * 1024;
     REQUIRE(::setsockopt(slow.handle().fd(), SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof few_bytes) == 0);
     constexpr int lines = 6'000;
     auto speaker = spawn([&] {
