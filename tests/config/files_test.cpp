@@ -85,6 +85,15 @@ TEST_CASE("a plug-in that cannot be loaded is one error, whatever its classes ar
   CHECK(c.found.all()[0].rule == "plugin");
 }
 
+TEST_CASE("a mistyped `plugins` is one error") {
+  scratch_folder f;
+  f.file("one.toml", "leat = 1\nplugin = [\"libx.so\"]\n[process.p]\nuse = \"of-x\"\n");
+  const checked c = check({"one.toml"}, classes());
+  REQUIRE(c.found.all().size() == 1);
+  CHECK(c.found.all()[0].rule == "unknown-key");
+  CHECK(c.found.all()[0].suggestion == "plugins");
+}
+
 TEST_CASE("a file that is reached in two ways is read once") {
   scratch_folder f;
   f.file("deployment.toml", "leat = 1\nservices = [\"one.toml\", \"./one.toml\"]\n");

@@ -26,7 +26,7 @@ void finish(checked& out, const parsed_files& files, const catalog& classes, con
   if (how.load_plugin)
     for (const plugin_file& p : files.plugins) all_classes = how.load_plugin(p, out.found) && all_classes;
   builder b = build(files, out.sources, out.found);
-  b.all_classes = all_classes;
+  b.all_classes = b.all_classes && all_classes;
   if (b.complete && b.services.empty() && out.sources.size() > 0 && out.found.errors() == 0)
     out.found.error("empty", {0, 0, 0, 0}, "there is no service here: no [process.NAME] in any file");
   out.plan = resolve(b, classes, out.found);

@@ -82,6 +82,7 @@ class merger {
                          names, found_);
       if (meant.empty()) continue;
       if (meant == "services") services_unread_ = true;
+      if (meant == "plugins") out_.all_classes = false;
       if (!f.root.find(meant) || m.value.kind() == value_kind::table) part(*top.find(meant), m, parts);
     }
     if (!parts.has_version)

@@ -22,6 +22,7 @@ struct merged {
   std::vector<merged_service> services = {};
   value runtime = {};
   value supervisor = {};
+  bool all_classes = true;  // false: `plugins` was mistyped, and nobody knows what it names
 };
 
 merged merge(const parsed_files& files, const source_set& sources, findings& found);

@@ -249,6 +249,7 @@ builder build(const parsed_files& files, const source_set& sources, findings& fo
   const merged m = merge(files, sources, found);
   builder b;
   b.complete = files.complete;
+  b.all_classes = m.all_classes;
   b.services.reserve(m.services.size());
   for (const merged_service& s : m.services) b.services.push_back(read_service(s, found));
   read_runtime(m.runtime, b, found);
