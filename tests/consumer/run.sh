@@ -111,13 +111,15 @@ by_leat_new() {
   timeout 60 build/demo run short.toml 2>run.log
   grep -q 'heart: beat 3$' run.log || { cat run.log; return 1; }
   # Without an end of its own it is stopped by a signal, and that is no failure.
-  build/demo run demo.toml 2>signal.log &
+  : >signal.log
+  build/demo run demo.toml 2>>signal.log &
   for ((i = 0; i < 600; i++)); do grep -q 'beat 1$' signal.log && break; sleep 0.1; done
   kill -INT $!
   wait $!
   DESTDIR=$place/root cmake --install build --prefix /usr/local >install.log
-  grep -q '^ExecStart="/usr/local/bin/demo" run' root/usr/local/lib/systemd/system/demo.service
-  [[ -x root/usr/local/bin/demo && -f root/usr/local/etc/demo/demo.toml ]]
+  cd "$place/root/usr/local"
+  grep -q '^ExecStart="/usr/local/bin/demo" run' lib/systemd/system/demo.service
+  [[ -x bin/demo && -f etc/demo/demo.toml ]]
 }
 
 tutorial() {
