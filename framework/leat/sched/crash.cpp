@@ -43,8 +43,6 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context, bo
   } else {
     t.append(m ? ", in the scheduler\n" : ", on a thread that runs no G\n");
   }
-  if (mended_perhaps)
-    t.append("leat: a handler of its own comes next; if that mends it, this is not told again\n");
   write_text(STDERR_FILENO, t.view());
   const sched::interrupted at = sched::place_of(context);
   void* pcs[sched::most_frames] = {reinterpret_cast<void*>(at.pc)};
@@ -58,6 +56,9 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context, bo
     t.append('\n');
     write_text(STDERR_FILENO, t.view());
   }
+  if (mended_perhaps)
+    write_text(STDERR_FILENO,
+               "leat: a handler of its own comes next; if that mends it, this is not told again\n");
   if (const crash_note_fn note = crash_note.load(std::memory_order_acquire))
     note(STDERR_FILENO, g ? g->id : 0);
 }
