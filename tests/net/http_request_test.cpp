@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 #include <string>
 
-#include "http-hello/request.hpp"
+#include <leat/net/http_request.hpp>
 
-namespace hello {
+namespace leat::net::http {
 namespace {
 
 const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n";
@@ -135,4 +135,4 @@ TEST_CASE("no input makes the parser read past it") {
 }
 
 }  // namespace
-}  // namespace hello
+}  // namespace leat::net::http

@@ -5,9 +5,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
-namespace hello {
+namespace leat::net::http {
 
 struct request {
   std::string_view method, target;  // into the text that was parsed
@@ -16,10 +18,18 @@ struct request {
   bool expects_continue = false;
   std::uint64_t body_size = 0;
   std::size_t head_size = 0;  // with the empty line at its end
+  std::string_view fields;    // the lines between the first and the empty one
 
   // The target without scheme, host and query.
   std::string_view path() const noexcept;
+  // What is behind the '?'; empty if there is none.
+  std::string_view query() const noexcept;
+  // The first field of this name, in lower case; empty if there is none.
+  std::string_view field(std::string_view name) const noexcept;
 };
+
+// The value of `name=value` in a query, decoded. Empty: it is not there, or is no text.
+std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
 enum class progress : std::uint8_t { complete, incomplete, refused };
 
@@ -48,4 +58,4 @@ class request_parser {
   bool first_line_done_ = false, encoded_ = false, asked_to_keep_ = false;
 };
 
-}  // namespace hello
+}  // namespace leat::net::http

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "request.hpp"
+#include <leat/net/http_request.hpp>
 
 #include <algorithm>
 #include <charconv>
 
-namespace hello {
+namespace leat::net::http {
 namespace {
 
 constexpr const char* bad_request = "400 Bad Request";
@@ -48,6 +48,24 @@ bool lists(std::string_view list, std::string_view word) noexcept {
   }
 }
 
+// %41 is A, + a blank.
+std::optional<std::string> decoded(std::string_view s) {
+  std::string text;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (s[i] != '%') {
+      text += s[i] == '+' ? ' ' : s[i];
+      continue;
+    }
+    unsigned code = 0;
+    if (i + 2 >= s.size()) return {};
+    const auto [end, error] = std::from_chars(s.data() + i + 1, s.data() + i + 3, code, 16);
+    if (error != std::errc{} || end != s.data() + i + 3) return {};
+    text += static_cast<char>(code);
+    i += 2;
+  }
+  return text;
+}
+
 bool is_target(std::string_view s) noexcept {
   return is_visible(s) && (s[0] == '/' || s == "*" || same(s.substr(0, 7), "http://"));
 }
@@ -61,6 +79,32 @@ std::string_view request::path() const noexcept {
     p = slash == std::string_view::npos ? "/" : p.substr(slash);
   }
   return p.substr(0, p.find('?'));
+}
+
+std::string_view request::query() const noexcept {
+  const std::size_t at = target.find('?');
+  return at == std::string_view::npos ? std::string_view() : target.substr(at + 1);
+}
+
+std::string_view request::field(std::string_view name) const noexcept {
+  for (std::string_view rest = fields; !rest.empty();) {
+    const std::size_t end = rest.find("\r\n"), colon = rest.find(':');
+    if (same(rest.substr(0, colon), name)) return trimmed(rest.substr(colon + 1, end - colon - 1));
+    rest.remove_prefix(end + 2);
+  }
+  return {};
+}
+
+std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view part = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos && part.substr(0, equals) == name)
+      return decoded(part.substr(equals + 1));
+  }
+  return {};
 }
 
 progress request_parser::refuse(const char* status) noexcept {
@@ -93,6 +137,7 @@ progress request_parser::parse(std::string_view text) {
     if (head[end + 1] != '\n') return refuse(bad_request);
     at = end + 2;
     if (line.empty()) continue;
+    if (first) request_.fields = head.substr(at, head.size() - at - 2);
     if (!(first ? take_request_line(line) : take_line(line))) return progress::refused;
     first = false;
   }
@@ -153,4 +198,4 @@ bool request_parser::finish() {
   return true;
 }
 
-}  // namespace hello
+}  // namespace leat::net::http
