@@ -12,6 +12,7 @@
   X(log)                    \
   X(min_max)                \
   X(moving_average)         \
+  X(recorder)               \
   X(sample)                 \
   X(select_fields)          \
   X(sensor_sim)             \

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Lines wait in `lines_` until they are flushed, as one write of whole lines. Whatever fails closes the file;
+// the next try opens it again, which also repairs it.
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include <leat/base/log.hpp>
+#include <leat/leat.hpp>
+
+#include <leat/stock/anchors.hpp>
+#include <leat/stock/csv.hpp>
+#include <leat/stock/numbered_files.hpp>
+
+LEAT_STOCK_ANCHOR(recorder)
+
+namespace leat::stock {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class line_format { csv, json };
+LEAT_ENUM(line_format, csv, json);
+enum class when_full { wait, drop, fail };
+LEAT_ENUM(when_full, wait, drop, fail);
+
+constexpr std::size_t most_unwritten = 1 << 20;
+constexpr std::size_t most_columns = 1024;
+
+// CSV as RFC 4180 has it, but for one thing: a record is always one line, so that a file cut at any line end
+// is whole. Line breaks within a text are written as \n and \r.
+void write_cell(std::string& to, const field_value& v) {
+  const auto* const text = std::get_if<std::string>(&v);
+  if (!text || text->find_first_of("\r\n") == std::string::npos) return write_csv(to, v, ',');
+  std::string flat;
+  for (const char c : *text) {
+    if (c == '\n') {
+      flat += "\\n";
+    } else if (c == '\r') {
+      flat += "\\r";
+    } else {
+      flat += c;
+    }
+  }
+  write_csv(to, flat, ',', true);
+}
+
+std::string csv_head(const std::vector<std::string>& columns) {
+  std::string line;
+  for (const std::string& name : columns) {
+    if (&name != &columns.front()) line += ',';
+    write_cell(line, name);
+  }
+  return line + '\n';
+}
+
+// Empty: it is no such line.
+std::vector<std::string> read_csv_head(std::string_view line) {
+  std::vector<std::string> names;
+  csv_splitter parts(',', line.size());
+  if (parts.feed(line) == csv_splitter::status::row)
+    for (const csv_field& f : parts.fields()) names.push_back(f.text);
+  return names;
+}
+
+void append_csv(std::string& to, const record& r, const std::vector<std::string>& columns) {
+  for (const std::string& name : columns) {
+    if (&name != &columns.front()) to += ',';
+    if (const field_value* const v = r.find(name)) write_cell(to, *v);
+  }
+  to += '\n';
+}
+
+class recorder : public process {
+  record_in values{this, "values", exclusive_port, "what to record"};
+  record_out written{this, "written", optional_port, fields_like("values"),
+                     "each record once it has been written to its file"};
+  setting<std::string> folder{this, "folder", required, "where the files are; made if it is not there"};
+  setting<std::string> prefix{this, "prefix", "records", "files are named PREFIX-000001.csv and so on"};
+  setting<line_format> format{this, "format", line_format::csv,
+                              "csv with a head line, or json: an object in each line"};
+  field_setting<std::vector<std::string>> fields{this,
+                                                 "fields",
+                                                 "values",
+                                                 field_kind::any,
+                                                 std::vector<std::string>(),
+                                                 "what to record, in this order; none: all"};
+  setting<byte_size> rotate_size{this, "rotate_size", byte_size{16 << 20},
+                                 "a file that would grow over it is followed by the next; 0: never",
+                                 between(byte_size{0}, byte_size{std::uint64_t{1} << 50})};
+  setting<nanoseconds> rotate_every{this, "rotate_every", 0s,
+                                    "a new file each hour, day, ... of UTC; 0: never",
+                                    between<nanoseconds>(0s, 8760h)};
+  setting<std::int64_t> keep{this, "keep", 0, "so many files are kept, the oldest removed; 0: all",
+                             between(0, 1'000'000)};
+  setting<nanoseconds> flush{this, "flush", 0s, "how long a record may wait to be written; 0: not at all",
+                             between<nanoseconds>(0s, 1h)};
+  setting<bool> sync{this, "sync", false, "wait for the disk at each write (fdatasync)"};
+  setting<when_full> full{this, "full", when_full::wait,
+                          "a full disk or another error: wait for room, drop records meanwhile, or fail"};
+  setting<nanoseconds> retry{this, "retry", 1s, "how soon to try again after an error",
+                             between<nanoseconds>(1ms, 1h)};
+
+  void run() override {
+    if (prefix->empty() || prefix->find('/') != std::string::npos)
+      throw setting_error("prefix: \"" + *prefix + "\" is no part of a file name");
+    if (fields->size() > most_columns)
+      throw setting_error("fields: more than " + std::to_string(most_columns));
+    columns_ = *fields;
+    files_.emplace(numbered_files::options{.folder = *folder,
+                                           .prefix = *prefix,
+                                           .extension = *format == line_format::csv ? "csv" : "jsonl",
+                                           .keep = static_cast<std::uint64_t>(*keep),
+                                           .sync = *sync});
+    (void)attempt([&] { open(); });
+    record_all();
+    write_out();
+    if (dropped_ > 0) log_error("stock", "{}: {} records could not be written", name(), dropped_);
+  }
+
+  void record_all() {
+    for (;;) {
+      std::optional<record> r;
+      const recv_status s = values.recv(r, lines_.empty() ? deadline::never() : deadline(write_at_));
+      if (r) {
+        take(std::move(*r));
+      } else if (s != recv_status::timeout) {
+        return;
+      }
+      if (!lines_.empty() && (lines_.size() >= most_unwritten || write_at_ <= now())) write_out();
+    }
+  }
+
+  void take(record r) {
+    if (*format == line_format::csv) see_columns(r);
+    if (*format == line_format::csv && columns_.empty()) return;  // a record without any field
+    if (lines_.empty()) write_at_ = *flush > 0ns ? saturating_add(now(), *flush) : time_point{};
+    if (*format == line_format::csv) {
+      append_csv(lines_, r, columns_);
+    } else if (columns_.empty()) {
+      lines_ += to_json(r) + '\n';
+    } else {
+      record chosen;
+      for (const std::string& name : columns_)
+        if (const field_value* const v = r.find(name)) chosen.append(name, *v);
+      lines_ += to_json(chosen) + '\n';
+    }
+    ++count_;
+    if (written.connected()) waiting_.push_back(std::move(r));
+  }
+
+  // A record with further fields begins a file with more columns; no column is lost again, so that records of
+  // several kinds do not begin a file each.
+  void see_columns(const record& r) {
+    if (!fields->empty()) return;
+    // Whether there is a file with columns to go on with must be known first.
+    if (columns_.empty() && !files_->is_open()) (void)attempt([&] { open(); });
+    std::unordered_set<std::string_view> known(columns_.begin(), columns_.end());
+    std::vector<std::string> more = columns_;
+    for (const record::field& f : r)
+      if (!known.contains(f.name)) more.push_back(f.name);
+    if (more.size() == columns_.size()) return;
+    if (more.size() > most_columns) {
+      if (!std::exchange(told_columns_, true))
+        log_warning("stock", "{}: more than {} columns; further fields are left out", name(), most_columns);
+      return;
+    }
+    write_out();
+    if (!columns_.empty() && files_->size() > 0)
+      log_notice("stock", "{}: a record has other fields; going on in a new file", name());
+    columns_ = std::move(more);
+    other_columns_ = files_->size() > 0;
+  }
+
+  // The last file if it fits, else the next.
+  void open() {
+    const numbered_files::found f = files_->open_last();
+    if (f.cut > 0)
+      log_notice("stock", "{}: cut {} bytes of an unfinished line off {}", name(), f.cut, files_->path());
+    period_ = f.changed_ns != 0 ? period_of(f.changed_ns) : this_period();
+    other_columns_ = false;
+    if (*format != line_format::csv || files_->size() == 0) return;
+    std::vector<std::string> there = read_csv_head(f.first_line);
+    if (there.empty()) {
+      other_columns_ = true;
+    } else if (columns_.empty()) {
+      columns_ = std::move(there);
+    } else {
+      other_columns_ = there != columns_;
+    }
+  }
+
+  void write() {
+    // Once more if somebody removes the file under our hands.
+    for (int tries = 0; tries < 3; ++tries) {
+      if (!files_->is_open()) open();
+      const std::uint64_t size = files_->size();
+      const bool too_large = rotate_size->bytes > 0 && size + lines_.size() > rotate_size->bytes;
+      if (size > 0 && (too_large || other_columns_ || period_ != this_period())) {
+        files_->open_next();
+        other_columns_ = false;
+      }
+      period_ = this_period();
+      const bool needs_head = *format == line_format::csv && files_->size() == 0;
+      const auto done = files_->append(needs_head ? csv_head(columns_) + lines_ : lines_);
+      if (done == numbered_files::appended::yes) return;
+      log_warning("stock", "{}: {} was removed; going on with another", name(), files_->path());
+    }
+    throw std::system_error(ENOENT, std::system_category(), "write to " + files_->path());
+  }
+
+  void write_out() {
+    if (lines_.empty()) return;
+    if (attempt([&] { write(); })) {
+      for (record& r : waiting_) (void)written.send(std::move(r));
+    } else {
+      dropped_ += count_;
+    }
+    lines_.clear();
+    waiting_.clear();
+    count_ = 0;
+  }
+
+  // False: given up, as `full` says or because of a stop.
+  template <class F>
+  bool attempt(F f) {
+    if (failing_ && *full == when_full::drop && now() < next_try_ && !stop_requested()) return false;
+    for (;;) {
+      try {
+        f();
+        if (failing_) log_notice("stock", "{}: writing again, {} records dropped", name(), dropped_);
+        failing_ = false;
+        return true;
+      } catch (const std::system_error& e) {
+        files_->close();
+        if (*full == when_full::fail) throw;
+        if (!failing_)
+          log_error("stock", "{}: cannot {}; {}", name(), e.what(),
+                    *full == when_full::wait ? "waiting" : "dropping records");
+        failing_ = true;
+      }
+      next_try_ = saturating_add(now(), *retry);
+      if (*full == when_full::drop || sleep_for(*retry) == sleep_result::stopped) return false;
+    }
+  }
+
+  std::int64_t period_of(std::int64_t since_1970) const noexcept {
+    return *rotate_every > 0ns ? since_1970 / rotate_every->count() : 0;
+  }
+  std::int64_t this_period() const noexcept { return period_of(moment_now().time_since_epoch().count()); }
+
+  std::optional<numbered_files> files_;
+  std::vector<std::string> columns_;
+  bool other_columns_ = false;   // than those of the file
+  std::int64_t period_ = 0;      // of the file
+  std::string lines_;            // to be written
+  std::uint64_t count_ = 0;      // of them
+  std::vector<record> waiting_;  // the same, for `written`
+  time_point write_at_{};
+  bool failing_ = false, told_columns_ = false;
+  time_point next_try_{};
+  std::uint64_t dropped_ = 0;
+};
+LEAT_PROCESS(recorder, "writes records to files, as CSV or JSON lines");
+
+}  // namespace
+}  // namespace leat::stock
