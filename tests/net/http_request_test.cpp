@@ -72,6 +72,23 @@ TEST_CASE("a target may be a path, absolute, or a star") {
   CHECK(parsed(star).r.path() == "*");
 }
 
+TEST_CASE("a request tells its query and its fields") {
+  static const std::string text =
+      "GET /a?n=5&name=a%20b+c&bad=%4&flag HTTP/1.1\r\nHost: example.org:80\r\nLast-Event-ID:  7-9 "
+      "\r\nX:\r\n\r\n";
+  const request r = parsed(text).r;
+  CHECK(r.query() == "n=5&name=a%20b+c&bad=%4&flag");
+  CHECK(query_value(r.query(), "n") == "5");
+  CHECK(query_value(r.query(), "name") == "a b c");
+  CHECK_FALSE(query_value(r.query(), "bad").has_value());
+  CHECK_FALSE(query_value(r.query(), "flag").has_value());
+  CHECK_FALSE(query_value(r.query(), "na").has_value());
+  CHECK(r.field("host") == "example.org:80");
+  CHECK(r.field("last-event-id") == "7-9");
+  CHECK(r.field("x") == "");
+  CHECK(r.field("y") == "");
+}
+
 TEST_CASE("empty lines before a request are passed over") {
   CHECK(parsed("\r\n\r\n" + get + "\r\n").how == progress::complete);
   CHECK(parsed("\r\n").how == progress::incomplete);

@@ -7,6 +7,8 @@
   X(batch)                  \
   X(deadband)               \
   X(exec)                   \
+  X(http_json)              \
+  X(http_post)              \
   X(line_reader)            \
   X(line_writer)            \
   X(log)                    \

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <doctest/doctest.h>
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+
+#include <leat/net/dial.hpp>
+#include <leat/net/listener.hpp>
+
+#include "fixture.hpp"
+
+namespace leat::stock::test {
+namespace {
+
+using namespace std::chrono_literals;
+using net::stream;
+
+std::string get(const std::string& path, const std::string& fields = {}) {
+  return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n";
+}
+record reading(const std::string& sensor, int v) { return {{"sensor", sensor}, {"value", v}}; }
+
+struct reply {
+  std::string status, head, body;
+};
+reply read_reply(stream& s, bool with_body = true) {
+  reply a;
+  CHECK(s.read_until(a.head, "\r\n\r\n", patience));
+  a.status = a.head.substr(9, a.head.find("\r\n") - 9);
+  const std::size_t at = a.head.find("Content-Length: ");
+  if (!with_body || at == std::string::npos) return a;
+  a.body.resize(std::stoul(a.head.substr(at + 16)));
+  s.read_exactly(a.body, patience);
+  return a;
+}
+
+// http-json on a free port.
+struct shown {
+  log_reader log;
+  rig r{"http-json"};
+  leat::channel<record> values = r.channel("values");
+
+  shown() { r.set("listen", "127.0.0.1:0"); }
+  void start() {
+    r.start();
+    REQUIRE(eventually([&] { return log.has("on http://"); }));
+    where = log.after("on http://");
+    where.pop_back();  // the slash
+  }
+  stream dial() const { return net::dial(where, patience); }
+  reply ask(const std::string& text, bool with_body = true) const {
+    stream s = dial();
+    s.write(text, patience);
+    return read_reply(s, with_body);
+  }
+  std::string body(const std::string& path) const { return ask(get(path)).body; }
+  bool taken(int n) const {
+    return eventually(
+        [&] { return body("/health").find("\"records\":" + std::to_string(n) + ",") != std::string::npos; });
+  }
+  ended finish() {
+    values.close();
+    return r.wait();
+  }
+  std::string where;
+};
+
+// One event of a stream: its id and data. Comments and settings are passed over.
+struct event {
+  std::string id, data;
+};
+event next_event(stream& s) {
+  event e;
+  std::string block;
+  while (e.data.empty() && s.read_until(block, "\n\n", patience)) {
+    const std::size_t at = block.find("data: ");
+    if (at == std::string::npos) continue;
+    e.data = block.substr(at + 6, block.size() - at - 8);
+    if (block.starts_with("id: ")) e.id = block.substr(4, block.find('\n') - 4);
+  }
+  return e;
+}
+stream listen_to(const shown& x, const std::string& path = "/events", const std::string& fields = {}) {
+  stream s = x.dial();
+  s.write(get(path, fields), patience);
+  const reply a = read_reply(s, false);
+  CHECK(a.status == "200 OK");
+  CHECK(a.head.find("Content-Type: text/event-stream\r\n") != std::string::npos);
+  return s;
+}
+
+TEST_CASE("the latest of each sensor and the last of all are there as JSON") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.start();
+    CHECK(x.body("/latest") == "{}\n");
+    CHECK(x.body("/history") == "[]\n");
+    x.values.send(reading("b\"<", 1));
+    x.values.send(reading("a", 2));
+    x.values.send(reading("b\"<", 3));
+    x.values.send({{"value", 4}});
+    CHECK(x.taken(4));
+    CHECK(x.body("/latest") ==
+          "{\"\":{\"value\":4},\n\"a\":{\"sensor\":\"a\",\"value\":2},\n"
+          "\"b\\\"<\":{\"sensor\":\"b\\\"<\",\"value\":3}}\n");
+    CHECK(x.body("/history?n=2") == "[{\"sensor\":\"b\\\"<\",\"value\":3},\n{\"value\":4}]\n");
+    CHECK(x.body("/health") ==
+          "{\"status\":\"ok\",\"records\":4,\"sensors\":3,\"listeners\":0,\"dropped_listeners\":0}\n");
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("only so many records and sensors are kept") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("history", 3).set("keys", 2);
+    x.start();
+    for (int i = 0; i < 10; ++i) x.values.send(reading(std::to_string(i % 5), i));
+    CHECK(x.taken(10));
+    CHECK(x.body("/history") ==
+          "[{\"sensor\":\"2\",\"value\":7},\n{\"sensor\":\"3\",\"value\":8},\n{\"sensor\":\"4\",\"value\":9}]"
+          "\n");
+    CHECK(x.body("/latest") ==
+          "{\"0\":{\"sensor\":\"0\",\"value\":5},\n\"1\":{\"sensor\":\"1\",\"value\":6}}\n");
+    CHECK(x.log.count("more than 2 sensors") == 1);
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("the page lets nothing in from elsewhere and shows texts as texts") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("title", "<b>\"x\" & y").set("key", "\"><script>");
+    x.start();
+    const reply page = x.ask(get("/"));
+    CHECK(page.status == "200 OK");
+    CHECK(page.head.find("Content-Security-Policy: default-src 'none'; script-src 'self';") !=
+          std::string::npos);
+    CHECK(page.head.find("Content-Type: text/html; charset=utf-8\r\n") != std::string::npos);
+    CHECK(page.body.find("<title>&lt;b&gt;&quot;x&quot; &amp; y</title>") != std::string::npos);
+    CHECK(page.body.find("data-key=\"&quot;&gt;&lt;script&gt;\"") != std::string::npos);
+    const std::string script = x.body("/page.js"), style = x.body("/page.css");
+    CHECK(script.find("EventSource") != std::string::npos);
+    CHECK(script.find("innerHTML") == std::string::npos);
+    CHECK(style.find("url(") == std::string::npos);
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("requests in a row are answered in order; methods, paths and queries get their answers") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.start();
+    stream s = x.dial();
+    s.write(get("/latest") + "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n" + get("/nowhere") +
+                "POST /latest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc" +
+                get("/history?n=many") + get("/health"),
+            patience);
+    CHECK(read_reply(s).body == "{}\n");
+    const reply head = read_reply(s, false);
+    CHECK(head.status == "200 OK");
+    CHECK(head.head.find("Content-Length: 0\r\n") == std::string::npos);
+    CHECK(read_reply(s).status == "404 Not Found");
+    CHECK(read_reply(s).status == "405 Method Not Allowed");
+    CHECK(read_reply(s).status == "400 Bad Request");
+    CHECK(read_reply(s).body.starts_with("{\"status\":\"ok\""));
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("what is wrong, too large or too slow is refused, and so are names of other sites") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("request_size", byte_size{2048}).set("request_time", 50ms);
+    x.start();
+    CHECK(x.ask("nonsense\r\n\r\n").status == "400 Bad Request");
+    CHECK(x.ask(get("/", "X: " + std::string(3000, 'x') + "\r\n")).status ==
+          "431 Request Header Fields Too Large");
+    CHECK(x.ask("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n").status ==
+          "413 Content Too Large");
+    CHECK(x.ask("GET / HT").status == "408 Request Timeout");
+    CHECK(x.ask("GET /latest HTTP/1.1\r\nHost: evil.example:80\r\n\r\n").status == "403 Forbidden");
+    CHECK(x.ask("GET /latest HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n").status == "200 OK");
+    CHECK(x.ask("GET /latest HTTP/1.1\r\nHost: [::1]:80\r\n\r\n").status == "200 OK");
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("events tell what was, then what comes; one who comes back gets what it missed") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("heartbeat", 10ms).set("history", 4);
+    x.start();
+    x.values.send(reading("a", 1));
+    CHECK(x.taken(1));
+    stream s = listen_to(x);
+    CHECK(next_event(s).data == "{\"sensor\":\"a\",\"value\":1}");
+    x.values.send(reading("a", 2));
+    const event second = next_event(s);
+    CHECK(second.data == "{\"sensor\":\"a\",\"value\":2}");
+    s.close();
+    x.values.send(reading("a", 3));
+    x.values.send(reading("a", 4));
+    CHECK(x.taken(4));
+    stream again = listen_to(x, "/events?after=ignored", "Last-Event-ID: " + second.id + "\r\n");
+    CHECK(next_event(again).data == "{\"sensor\":\"a\",\"value\":3}");
+    stream by_query = listen_to(x, "/events?after=" + second.id);
+    CHECK(next_event(by_query).data == "{\"sensor\":\"a\",\"value\":3}");
+    // As far as it is kept, also for one who knew another start of the program.
+    for (int i = 5; i <= 10; ++i) x.values.send(reading("a", i));
+    CHECK(x.taken(10));
+    stream late = listen_to(x, "/events", "Last-Event-ID: " + second.id + "\r\n");
+    CHECK(next_event(late).data == "{\"sensor\":\"a\",\"value\":7}");
+    stream stranger = listen_to(x, "/events", "Last-Event-ID: 1-1\r\n");
+    CHECK(next_event(stranger).data == "{\"sensor\":\"a\",\"value\":7}");
+    stream fresh = listen_to(x, "/events?n=1");
+    CHECK(next_event(fresh).data == "{\"sensor\":\"a\",\"value\":10}");
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("a listener that does not read is dropped and counted; nobody waits for it") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("history", 8).set("write_time", 20ms);
+    x.start();
+    stream slow = listen_to(x);
+    // More than the system buffers.
+    const std::string large(100'000, 'x');
+    CHECK(eventually([&] {
+      for (int i = 0; i < 20; ++i) x.values.send({{"sensor", "a"}, {"value", large}});
+      return x.body("/health").find("\"dropped_listeners\":1}") != std::string::npos;
+    }));
+    CHECK(eventually([&] { return x.body("/health").find("\"listeners\":0,") != std::string::npos; }));
+    CHECK(x.finish() == ended::returned);
+    CHECK(x.log.count("1 listeners were too slow") == 1);
+  });
+}
+
+TEST_CASE("listeners leave room for others") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("connections", 4);
+    x.start();
+    stream a = listen_to(x), b = listen_to(x), c = listen_to(x);
+    CHECK(x.ask(get("/events")).status == "503 Service Unavailable");
+    CHECK(x.body("/health").find("\"listeners\":3,") != std::string::npos);
+    CHECK(x.r.stop() == ended::returned);  // with listeners
+  });
+}
+
+TEST_CASE("an address that is taken is a failure that names it") {
+  run_clean(with_procs(2), [] {
+    net::listener at = net::listen("127.0.0.1:0");
+    rig r("http-json");
+    (void)r.channel("values");
+    r.set("listen", at.local().text()).start();
+    CHECK(r.failure().find("Address already in use") != std::string::npos);
+  });
+}
+
+// A server that does what it is told with the nth request it gets.
+class told_server {
+ public:
+  using behaviour = std::function<std::string(int n)>;  // the answer; "": ends the connection
+  static constexpr const char* ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+  explicit told_server(behaviour b) : b_(std::move(b)) {
+    group_.go([this] { net::serve(at_, [this](stream& peer) { talk(peer); }); });
+  }
+  ~told_server() { at_.shutdown(); }
+  told_server(const told_server&) = delete;
+  told_server& operator=(const told_server&) = delete;
+
+  std::string url() const { return "http://" + at_.local().text() + "/in?x=1"; }
+  std::vector<std::string> bodies() {
+    std::lock_guard hold(lock_);
+    return bodies_;
+  }
+  std::string last_head() {
+    std::lock_guard hold(lock_);
+    return head_;
+  }
+  std::atomic<int> connections{0};
+
+ private:
+  void talk(stream& peer) {
+    ++connections;
+    for (std::string head; peer.read_until(head, "\r\n\r\n", patience);) {
+      const std::size_t at = head.find("Content-Length: ");
+      std::string body(at == std::string::npos ? 0 : std::stoul(head.substr(at + 16)), '\0');
+      peer.read_exactly(body, patience);
+      int n = 0;
+      {
+        std::lock_guard hold(lock_);
+        bodies_.push_back(body);
+        head_ = head;
+        n = static_cast<int>(bodies_.size());
+      }
+      const std::string text = b_(n);
+      if (text.empty()) return;
+      std::error_code ignored;  // the client may have had enough
+      peer.write(text, ignored, patience);
+      if (ignored) return;
+    }
+  }
+
+  behaviour b_;
+  net::listener at_ = net::listen("127.0.0.1:0");
+  std::mutex lock_;
+  std::vector<std::string> bodies_;
+  std::string head_;
+  task_group group_;  // last: its end joins those that use the rest
+};
+
+struct posting {
+  log_reader log;
+  told_server server;
+  rig r{"http-post"};
+  leat::channel<record> values = r.channel("values", 2);
+
+  explicit posting(told_server::behaviour b) : server(std::move(b)) {
+    r.set("url", server.url()).set("retry", 1ms).set("retry_most", 2ms);
+  }
+  ended send_all(int n) {
+    for (int i = 1; i <= n; ++i) values.send({{"n", i}});
+    values.close();
+    return r.wait();
+  }
+};
+
+TEST_CASE("records are posted as objects, in order, over one connection") {
+  run_clean(with_procs(2), [] {
+    posting x([](int) { return told_server::ok; });
+    x.r.set("headers", std::vector<std::string>{"Authorization: Bearer abc"}).start();
+    CHECK(x.send_all(5) == ended::returned);
+    CHECK(x.server.bodies() ==
+          std::vector<std::string>{"{\"n\":1}", "{\"n\":2}", "{\"n\":3}", "{\"n\":4}", "{\"n\":5}"});
+    CHECK(x.server.connections.load() == 1);
+    const std::string head = x.server.last_head();
+    CHECK(head.starts_with("POST /in?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"));
+    CHECK(head.find("\r\nContent-Type: application/json\r\n") != std::string::npos);
+    CHECK(head.find("\r\nAuthorization: Bearer abc\r\n") != std::string::npos);
+  });
+}
+
+TEST_CASE("records are posted as arrays of so many, or as many as there are in time") {
+  run_clean(with_procs(2), [] {
+    posting x([](int) { return told_server::ok; });
+    x.r.set("batch", 2).set("within", 1h).start();
+    CHECK(x.send_all(3) == ended::returned);
+    CHECK(x.server.bodies() == std::vector<std::string>{"[{\"n\":1},\n{\"n\":2}]", "[{\"n\":3}]"});
+
+    posting y([](int) { return told_server::ok; });
+    y.r.set("batch", 1000).set("within", 1ms).start();
+    y.values.send({{"n", 1}});
+    CHECK(eventually([&] { return y.server.bodies().size() == 1; }));
+    CHECK(y.server.bodies()[0] == "[{\"n\":1}]");
+    y.values.close();
+    CHECK(y.r.wait() == ended::returned);
+  });
+}
+
+TEST_CASE("a server in trouble is tried again until it takes the record; senders wait meanwhile") {
+  run_clean(with_procs(2), [] {
+    std::atomic<bool> well{false};
+    posting x([&](int) {
+      return well ? told_server::ok : "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    });
+    x.r.start();
+    auto sender = spawn([&] { CHECK(x.send_all(20) == ended::returned); });
+    CHECK(eventually([&] { return x.server.bodies().size() > 5; }));
+    CHECK(x.values.stats().received <= 1);
+    CHECK(x.log.count("the server answers 503; trying again") == 1);
+    well = true;
+    sender.get();
+    std::vector<std::string> got = x.server.bodies();
+    got.erase(std::unique(got.begin(), got.end()), got.end());
+    REQUIRE(got.size() == 20);
+    for (int i = 1; i <= 20; ++i)
+      CHECK(got[static_cast<std::size_t>(i - 1)] == "{\"n\":" + std::to_string(i) + "}");
+    CHECK(x.log.count("posting again") == 1);
+  });
+}
+
+TEST_CASE("a hostile server costs time, not records") {
+  run_clean(with_procs(2), [] {
+    const std::string huge(1 << 20, 'x');
+    posting x([&](int n) -> std::string {
+      switch (n) {
+        case 1: return "";  // ends at once
+        case 2: return "garbage\r\n\r\n";
+        case 3: return "HTTP/1.1 2";
+        case 4: return "HTTP/1.1 200 OK\r\nX: " + huge;
+        case 5: return "HTTP/1.1 999 What\r\n\r\n";
+        case 6:
+          return "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n" + huge;
+        case 7: (void)sleep_for(1h); return "";  // never answers
+        case 8: return "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + huge;
+        default: return told_server::ok;
+      }
+    });
+    x.r.set("answer_time", 200ms).start();
+    CHECK(x.send_all(2) == ended::returned);
+    const std::vector<std::string> got = x.server.bodies();
+    CHECK(std::count(got.begin(), got.end(), "{\"n\":1}") >= 8);
+    CHECK(got.back() == "{\"n\":2}");
+  });
+}
+
+TEST_CASE("what the server does not want is dropped and counted, or a failure") {
+  run_clean(with_procs(2), [] {
+    const auto refuse = [](int n) {
+      return n == 2 ? "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n" : told_server::ok;
+    };
+    posting drops(refuse);
+    drops.r.start();
+    CHECK(drops.send_all(3) == ended::returned);
+    CHECK(drops.server.bodies().size() == 3);
+    CHECK(drops.log.count("dropped: the server answers 400") == 1);
+
+    posting fails(refuse);
+    fails.r.set("bad", "fail").start();
+    fails.values.send({{"n", 1}});
+    fails.values.send({{"n", 2}});
+    CHECK(fails.r.failure() == "the server answers 400");
+  });
+}
+
+TEST_CASE("with an end to its retries, a record that cannot be posted is given up") {
+  run_clean(with_procs(2), [] {
+    posting x([](int n) { return n <= 3 ? "" : told_server::ok; });
+    x.r.set("retries", 2).start();
+    CHECK(x.send_all(2) == ended::returned);
+    CHECK(x.server.bodies() == std::vector<std::string>{"{\"n\":1}", "{\"n\":1}", "{\"n\":1}", "{\"n\":2}"});
+    CHECK(x.log.count("dropped: ") == 1);
+  });
+}
+
+TEST_CASE("a stop ends the retries, and what was not posted is told") {
+  run_clean(with_procs(2), [] {
+    posting x([](int) { return ""; });
+    x.r.start();
+    x.values.send({{"n", 1}});
+    CHECK(eventually([&] { return x.server.bodies().size() > 2; }));
+    CHECK(x.r.stop() == ended::returned);
+    CHECK(x.log.count("1 records were not posted when it was stopped") == 1);
+  });
+}
+
+TEST_CASE("an address that is none is refused with the reason") {
+  run_clean(with_procs(2), [] {
+    for (const auto& c :
+         std::vector<std::pair<std::string, std::string>>{{"https://a/", "https is not spoken here"},
+                                                          {"ftp://a/", "expected http://"},
+                                                          {"http://", "there is no host"},
+                                                          {"http://a b/", "a blank"},
+                                                          {"http://me:secret@a/", "a name or password"}}) {
+      rig r("http-post");
+      (void)r.channel("values");
+      r.set("url", c.first).start();
+      const bool told = r.failure().find(c.second) != std::string::npos;
+      CHECK_MESSAGE(told, c.first);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace leat::stock::test
