@@ -8,6 +8,9 @@ check_packages=(clang clang-format-14 clang-tidy)
 # The counterparts that tests run against; a test says what it lacks and goes on without.
 test_packages=(libmodbus-dev pkg-config socat spin valgrind)
 
+# For the test of the live page, which is skipped without it: Ubuntu has Chromium only as a snap.
+browser_package() { [[ $(. /etc/os-release 2>/dev/null && echo "$ID") == debian ]] && echo chromium; }
+
 missing_packages() {
   local package
   declare -A present=()
