@@ -44,18 +44,19 @@ bool has_command(const char* name) {
 }  // namespace
 
 TEST_CASE("each application's readme is short, and its files are right") {
-  for (const std::string name : {"image-farm", "gnss", "can-logger", "plant-gateway"}) {
+  for (const std::string name : {"image-farm", "gnss", "can-logger", "plant-gateway", "climate"}) {
     CAPTURE(name);
     std::ifstream readme(examples + name + "/README.md");
     int lines = 0;
     for (std::string line; std::getline(readme, line);) ++lines;
     CHECK(lines > 0);
     CHECK(lines <= 40);
-    if (!std::filesystem::exists(bin + name)) {
+    const std::string program_name = name == "climate" ? "leat" : name;
+    if (!std::filesystem::exists(bin + program_name)) {
       MESSAGE("not built, for lack of a library: " << name);
       continue;
     }
-    program check({bin + name, "check", examples + name + '/' + name + ".toml"}, {});
+    program check({bin + program_name, "check", examples + name + '/' + name + ".toml"}, {});
     CHECK(check.end() == 0);
   }
 }
@@ -138,4 +139,23 @@ TEST_CASE("plant-gateway: a device that falls silent is asked again, and the res
   gateway.signal(SIGINT);
   CHECK(gateway.end() == 0);
   CHECK(has(text_of(folder.path() + "/records/records-000001.json"), R"("sensor":"pressure")"));
+}
+
+TEST_CASE("climate: values reach the page and the files, and Ctrl-C lets all of them arrive") {
+  const scratch_folder place;
+  program climate({bin + "leat", "run", examples + "climate/climate.toml"},
+                  {"CLIMATE_RECORDS=" + place.path(), "CLIMATE_LISTEN=127.0.0.1:0"});
+  CHECK(climate.says("on http://127.0.0.1:"));
+  const std::string file = place.path() + "/records-000001.csv";
+  const leat::deadline there(patience);
+  while (!std::filesystem::exists(file) && !there.expired()) ::usleep(10'000);
+  ::sleep(2);
+  climate.signal(SIGINT);
+  CHECK(climate.end() == 0);
+  INFO(climate.said);
+  CHECK(has(climate.said, "channel climate/changed"));
+  CHECK_FALSE(has(climate.said, "(lost"));
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  CHECK(line == "sensor,at,value,site");
 }
