@@ -77,8 +77,7 @@ in     = { values = "records" }
 )");
   put("/in.csv", "a,b\n1,x\n2,y");
   leat::run({.procs = 2}, [&] {
-    const std::string command =
-        std::string(LEAT_PROGRAM) + " run " + folder + "/t.toml" + " 2>" + folder + "/err";
+    const std::string command = LEAT_PROGRAM " run " + folder + "/t.toml 2>" + folder + "/err";
     const std::string wanted = "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n";
     {
       leat::net::child c({"sh", "-c", command},
