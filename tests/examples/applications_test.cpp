@@ -138,7 +138,7 @@ TEST_CASE("plant-gateway: a device that falls silent is asked again, and the res
   CHECK(gateway.says(R"(ALARM {"sensor":"temperature","state":"raised")"));
   gateway.signal(SIGINT);
   CHECK(gateway.end() == 0);
-  CHECK(has(text_of(folder.path() + "/records/records-000001.json"), R"("sensor":"pressure")"));
+  CHECK(has(text_of(folder.path() + "/records/records-000001.jsonl"), R"("sensor":"pressure")"));
 }
 
 TEST_CASE("climate: values reach the page and the files, and Ctrl-C lets all of them arrive") {
