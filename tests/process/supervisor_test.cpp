@@ -106,6 +106,7 @@ TEST_CASE("one that hangs beyond max_quarantined ends the supervisor") {
     supervisor s("gateway");
     child_options c = quick();
     c.hang = 20ms;
+    c.grace = 20ms;
     s.add("spins", c, [] {
       while (!enough) {
       }

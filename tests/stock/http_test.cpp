@@ -169,20 +169,30 @@ TEST_CASE("requests in a row are answered in order; methods, paths and queries g
   });
 }
 
-TEST_CASE("what is wrong, too large or too slow is refused, and so are names of other sites") {
+TEST_CASE("what is wrong or too large is refused, and so are names of other sites") {
   run_clean(with_procs(2), [] {
     shown x;
-    x.r.set("request_size", byte_size{2048}).set("request_time", 50ms);
+    x.r.set("request_size", byte_size{2048});
     x.start();
     CHECK(x.ask("nonsense\r\n\r\n").status == "400 Bad Request");
     CHECK(x.ask(get("/", "X: " + std::string(3000, 'x') + "\r\n")).status ==
           "431 Request Header Fields Too Large");
     CHECK(x.ask("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n").status ==
           "413 Content Too Large");
-    CHECK(x.ask("GET / HT").status == "408 Request Timeout");
     CHECK(x.ask("GET /latest HTTP/1.1\r\nHost: evil.example:80\r\n\r\n").status == "403 Forbidden");
     CHECK(x.ask("GET /latest HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n").status == "200 OK");
     CHECK(x.ask("GET /latest HTTP/1.1\r\nHost: [::1]:80\r\n\r\n").status == "200 OK");
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+// Apart: on a busy machine a whole request may be too slow for it as well.
+TEST_CASE("a request that does not come to its end in time is refused") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("request_time", 50ms);
+    x.start();
+    CHECK(x.ask("GET / HT").status == "408 Request Timeout");
     CHECK(x.finish() == ended::returned);
   });
 }
