@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     group.go([&, quit = leat::signals(SIGINT, SIGTERM)] {
       if (quit.recv()) at.shutdown();
     });
-    leat::net::serve(
-        at, [](leat::net::stream& peer) { http::serve_connection(peer, hello); }, {.name = "client"});
+    leat::net::serve(at, [](leat::net::stream& peer) { http::serve_connection(peer, hello); },
+                     {.name = "client"});
   });
 }

@@ -66,8 +66,8 @@ int write_sequence(int fd, const_bytes from) noexcept {
   return write_whole(from, [fd](const_bytes b) { return ::write(fd, b.data, b.size); });
 }
 
-// As one step, and without O_APPEND on the descriptor, which would move write_at to the end as well. Where that
-// cannot be (devices, some file systems), in two.
+// As one step, and without O_APPEND on the descriptor, which would move write_at to the end as well. Where
+// that cannot be (devices, some file systems), in two.
 int write_to_end(int fd, const_bytes from) noexcept {
   return write_whole(from, [fd](const_bytes b) {
     const iovec part{const_cast<char*>(b.data), b.size};
