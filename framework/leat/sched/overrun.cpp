@@ -42,7 +42,7 @@ constexpr std::int64_t answer_within = 10 * second;  // it gets no CPU, or block
 // A guess, to be looked at again with the M held: the G may be so new that its memory is not seen yet.
 LEAT_UNWATCHED bool seems_guarded(const M& m) noexcept {
   const G* const g = m.cur.load(std::memory_order_relaxed);
-  return g && g->watch.load(std::memory_order_relaxed);
+  return g && read_unwatched(g->watch);
 }
 
 void tell_why(text_buffer& to, const G& g, std::int64_t ran) noexcept {

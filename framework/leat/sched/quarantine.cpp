@@ -162,12 +162,6 @@ LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
   for (;;) (void)::syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
-// An atomic pointer's own load is watched, wherever it is called.
-template <class T>
-LEAT_UNWATCHED T* read_unwatched(const std::atomic<T*>& from) noexcept {
-  return *reinterpret_cast<T* const volatile*>(&from);
-}
-
 constexpr unsigned stands_still = 10;  // looks at the same system call, each after twice the time: some ms
 constexpr unsigned most_in_own_code = 1000;
 constexpr std::int64_t move_takes = 100'000;  // ns of CPU time: what it was doing then is over

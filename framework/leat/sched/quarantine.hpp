@@ -58,9 +58,18 @@
 //
 // Stress: tests/sched/quarantine_storm_test.cpp, tests/csp/overrun_test.cpp.
 #pragma once
+#include <atomic>
+
+#include <leat/fiber/annotate.hpp>
 #include <leat/sched/m.hpp>
 
 namespace leat::sched {
+
+// For LEAT_UNWATCHED functions: an atomic pointer's own load is watched, wherever it is called.
+template <class T>
+LEAT_UNWATCHED T* read_unwatched(const std::atomic<T*>& from) noexcept {
+  return *reinterpret_cast<T* const volatile*>(&from);
+}
 
 // Chooses the signal and installs its handler, once per program.
 void prepare_quarantine() noexcept;
