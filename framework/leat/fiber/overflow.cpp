@@ -74,22 +74,34 @@ void pass_on(watched_signal& w, siginfo_t* info, void* context) noexcept {
   }
 }
 
-// One thread reports; another that dies meanwhile lets it, for a while.
-void report_crash(watched_signal& w, const siginfo_t* info, const void* context) noexcept {
+// The handlers that come next, a sanitizer's for one, bear no company: one thread at a time goes there with a
+// report. If it left its handler by a jump, those that come later wait once.
+void let_it_finish(long self) noexcept {
+  constexpr timespec nap{0, 10'000'000};
+  long first = reporting_thread.load();
+  for (int naps = 0; first != 0 && first != self; first = reporting_thread.load()) {
+    if (++naps > 200) {
+      (void)reporting_thread.compare_exchange_strong(first, 0);
+      return;
+    }
+    ::nanosleep(&nap, nullptr);
+  }
+}
+
+// One thread reports; another that dies meanwhile lets it, for a while. True: the program may go on after it.
+bool report_crash(watched_signal& w, const siginfo_t* info, const void* context) noexcept {
   const crash_report_fn report = crash_report.load(std::memory_order_acquire);
-  if (!report) return;
+  if (!report) return false;
   const bool mended_perhaps = w.has_earlier();
-  // Some programs live with faults, and mend one after the other.
-  if (mended_perhaps && w.told.exchange(true)) return;
   const long self = ::syscall(SYS_gettid);
   long first = 0;
-  if (reporting_thread.compare_exchange_strong(first, self)) {
+  // Some programs live with faults, and mend one after the other: told once.
+  if (!(mended_perhaps && w.told.exchange(true)) && reporting_thread.compare_exchange_strong(first, self)) {
     report(w.number, info->si_code > 0 ? info->si_addr : nullptr, context, mended_perhaps);
-    if (mended_perhaps) reporting_thread.store(0);
-  } else if (first != self && !mended_perhaps) {
-    const timespec patience{2, 0};
-    ::nanosleep(&patience, nullptr);
+    return mended_perhaps;
   }
+  let_it_finish(self);
+  return false;
 }
 
 void on_fault(int sig, siginfo_t* info, void* context) {
@@ -99,8 +111,9 @@ void on_fault(int sig, siginfo_t* info, void* context) {
   if (s && in_guard) report(*s, info->si_addr);
   for (watched_signal& w : watched) {
     if (w.number != sig) continue;
-    report_crash(w, info, context);
+    const bool goes_on = report_crash(w, info, context);
     pass_on(w, info, context);
+    if (goes_on) reporting_thread.store(0);
   }
 }
 
