@@ -286,6 +286,13 @@ TEST_CASE("a second signal ends at once, with 1") {
   program p({pipeline, "run", folder.file("load.toml", endless("20h", "block", "20h"))},
             {systemd.variable()});
   REQUIRE(systemd.next() == "READY=1");
+  // Before it has got its first value, the panel has nothing to drain. A dump tells.
+  bool sleeps = false;
+  for (int i = 0; i < 300 && !sleeps; ++i) {
+    p.signal(SIGQUIT);
+    sleeps = p.says("'panel': waiting for sleep", 100ms);
+  }
+  REQUIRE(sleeps);
   p.signal(SIGINT);
   REQUIRE(systemd.next() == "STOPPING=1");
   p.signal(SIGINT);
