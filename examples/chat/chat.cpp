@@ -8,6 +8,7 @@
 // Nobody else waits for it.
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -125,7 +126,7 @@ void talk(leat::net::stream& peer, room& r) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   return leat::run([&] {
     leat::net::listener at = leat::net::listen(argc > 1 ? argv[1] : "127.0.0.1:7001");
     std::fprintf(stderr, "chat: on %s\n", at.local().text().c_str());
@@ -136,4 +137,7 @@ int main(int argc, char** argv) {
     });
     leat::net::serve(at, [&](leat::net::stream& peer) { talk(peer, r); }, {.name = "guest"});
   });
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "chat: %s\n", e.what());
+  return 1;
 }

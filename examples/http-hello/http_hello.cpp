@@ -2,6 +2,7 @@
 //
 // HTTP/1.1 with keep-alive and pipelining, and one page. One G per connection; Ctrl-C ends it.
 #include <cstdio>
+#include <exception>
 
 #include <leat/leat.hpp>
 #include <leat/net.hpp>
@@ -19,7 +20,7 @@ http::answer hello(const http::request& r) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   return leat::run([&] {
     leat::net::listener at = leat::net::listen(argc > 1 ? argv[1] : "127.0.0.1:8080");
     std::fprintf(stderr, "http-hello: on %s\n", at.local().text().c_str());
@@ -30,4 +31,7 @@ int main(int argc, char** argv) {
     leat::net::serve(at, [](leat::net::stream& peer) { http::serve_connection(peer, hello); },
                      {.name = "client"});
   });
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "http-hello: %s\n", e.what());
+  return 1;
 }

@@ -70,7 +70,7 @@ TEST_CASE("a wrong duration is refused with the reason and the place") {
   refuses(parse_duration("+5s"), 0, "expected a digit");
   refuses(parse_duration(" 5s"), 0, "expected a digit");
   refuses(parse_duration("5s "), 2, "expected a digit");
-  refuses(parse_duration("5 s"), 1, "expected a unit");
+  refuses(parse_duration("5 s"), 1, "no blank");
   refuses(parse_duration("s"), 0, "expected a digit");
   refuses(parse_duration(".5s"), 0, "expected a digit");
   refuses(parse_duration("5.s"), 2, "digit after the point");

@@ -200,14 +200,14 @@ TEST_CASE("a fault in an override is shown in the file of the override") {
 
 TEST_CASE("a channel of another service can be read when it is exported") {
   scratch_folder f;
-  f.file("climate.toml", exporting("export = true\n"));
+  f.file("climate.toml", exporting("export = true\nfanout = \"copy\"\n"));
   f.file("uplink.toml", reader_of_climate);
   const checked c = check({"."}, classes());
   CHECK(shown(c) == "");
   REQUIRE(c.plan);
   CHECK(c.plan->channels[0].readers.size() == 2);
 
-  f.file("climate.toml", exporting("capacity = 4\n"));
+  f.file("climate.toml", exporting("fanout = \"copy\"\n"));
   CHECK(shown(check({"."}, classes())) ==
         "./uplink.toml:6:18: error: channel 'clean' of service 'climate' is not exported\n"
         "    6 | in = { samples = \"climate/clean\" }\n"
@@ -219,7 +219,7 @@ TEST_CASE("a channel of another service can be read when it is exported") {
 
 TEST_CASE("a channel of another service cannot be written, and a mistyped one is not found") {
   scratch_folder f;
-  f.file("climate.toml", exporting("export = true\n"));
+  f.file("climate.toml", exporting("export = true\nfanout = \"copy\"\n"));
   f.file("other.toml", "leat = 1\n[process.p]\nuse = \"ticker-sim\"\nout = { value = \"climate/clean\" }\n");
   CHECK(shown(check({"."}, classes())) ==
         "./other.toml:4:17: error: only service 'climate' may write to 'clean'; others may read it\n"

@@ -79,6 +79,7 @@ struct channel_builder {
   overflow full = overflow::block;
   place full_at = {};
   bool copy = false;
+  place fanout_at = {};
   bool exported = false;
   place readers_at = {};
   std::vector<reader_builder> readers = {};

@@ -217,6 +217,27 @@ void check_policies(draft& d, channel_plan& c, const channel_builder& from) {
   }
 }
 
+// Each value goes to one of them: seldom meant where they do different things.
+void check_competition(draft& d, const channel_plan& c, const channel_builder* from) {
+  if (c.copy || !c.reply.empty() || (from && from->fanout_at.known())) return;
+  std::vector<index> who;
+  for (const endpoint& e : c.readers)
+    if (std::find(who.begin(), who.end(), e.process) == who.end()) who.push_back(e.process);
+  if (who.size() < 2) return;
+  std::string names;
+  for (std::size_t i = 0; i < who.size(); ++i) {
+    const process_plan& p = d.out.processes[who[i]];
+    names += (i == 0                ? "'"
+              : i + 1 == who.size() ? " or '"
+                                    : ", '") +
+             (p.service == c.service ? p.name : d.out.full_name(p)) + '\'';
+  }
+  d.found.warning("compete", c.at,
+                  "each value of channel '" + c.name + "' goes to one of its readers, " + names + ": " +
+                      (from ? "" : "declare it in a table; ") +
+                      "fanout = \"copy\" gives it to all, \"compete\" says that this is meant");
+}
+
 }  // namespace
 
 void check_channels(draft& d) {
@@ -225,6 +246,7 @@ void check_channels(draft& d) {
     type_check(d, i).run();
     check_ends(d, c);
     if (d.channel_sources[i]) check_policies(d, c, *d.channel_sources[i]);
+    check_competition(d, c, d.channel_sources[i]);
     if (c.copy && !c.reply.empty())
       d.found.error("policy", c.at, "channel '" + c.name + "' carries requests, which cannot be copied");
   }

@@ -180,6 +180,7 @@ channel_builder read_channel(const value_member& m, findings& found) {
   c.full = name_to<overflow>(policy_type(), s.find("full")).value_or(overflow::block);
   c.full_at = s.at("full");
   c.copy = s.get<std::string>("fanout") == "copy";
+  c.fanout_at = s.at("fanout");
   c.exported = s.get<bool>("export").value_or(false);
   if (const value* readers = s.find("reader")) {
     c.readers_at = s.key_at("reader");

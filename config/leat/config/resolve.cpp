@@ -35,9 +35,12 @@ const class_schema* resolve_class(draft& d, const process_builder& from) {
   std::vector<std::string_view> names;
   names.reserve(all.size());
   for (const class_schema* c : all) names.push_back(c->name);
-  report_unknown("unknown-class", from.use.at, "unknown process class '" + from.use.text + "'", from.use.text,
-                 names, d.found);
-  return nullptr;
+  // One that was probably meant is taken for it, so that what else is wrong with the process is found as
+  // well.
+  const std::string near =
+      report_unknown("unknown-class", from.use.at, "unknown process class '" + from.use.text + "'",
+                     from.use.text, names, d.found);
+  return d.classes.find_class(near);
 }
 
 // The words of a delivery apply to in ports: all, or the one it names.

@@ -190,6 +190,8 @@ parsed<nanoseconds> parse_duration(std::string_view text) noexcept {
     fraction_before = n.has_fraction;
     const std::string_view name = letters_from(text, at);
     if (name.empty()) {
+      if (at < text.size() && text[at] == ' ')
+        return wrong<result>({at, "no blank stands between a number and its unit: 250ms"});
       if (at < text.size()) return wrong<result>({at, "expected a unit: d h m s ms us ns"});
       if (n.whole == 0 && n.fraction == 0 && n.at == 0) return {nanoseconds::zero(), 0, {}};
       return wrong<result>({at, "a unit is missing: d h m s ms us ns"});

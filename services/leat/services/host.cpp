@@ -221,6 +221,13 @@ time_point host::next_deadline() const {
   return watches_.empty() ? least : std::min(least, watches_.begin()->first);
 }
 
+nanoseconds host::longest_drain() const {
+  nanoseconds longest{0};
+  for (config::index i = 0; i < services_.size(); ++i)
+    if (services_[i].alive > 0) longest = std::max(longest, plan_.services[i].drain);
+  return longest;
+}
+
 ledger host::run(const in<int>& stop_signals, const std::function<void(const host&)>& tick) {
   if (plan_.runtime.lock_memory) lock_memory();
   for (config::index i = 0; i < services_.size(); ++i) services_[i].machine.start(leat::now());
@@ -237,7 +244,10 @@ ledger host::run(const in<int>& stop_signals, const std::function<void(const hos
                                       [&](int) {
                                         if (++asked > 1) return;
                                         notify_systemd("STOPPING=1");
-                                        log_info("services", "asked to stop: sources end, channels drain");
+                                        log_info("services",
+                                                 "asked to stop: sources end, channels drain for at most {}; "
+                                                 "once more ends it at once",
+                                                 format_duration(longest_drain()));
                                         for (config::index i = 0; i < services_.size(); ++i) drain(i);
                                       }),
                               on_timeout(deadline(wake), [] {}));

@@ -106,6 +106,7 @@ class host {
   void make_replicas();
   void gone(replica& r);
   void drain(config::index s);
+  nanoseconds longest_drain() const;
   void stop(config::index s);
   void insist(config::index s);
   void end_restarts(config::index s);

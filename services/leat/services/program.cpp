@@ -115,6 +115,8 @@ int do_run(const command& c) {
       std::function<void(const host&)> tick;
       if (shows) tick = [&](const host& running) { line.show(running); };
       const ledger l = h.run(stop, tick);
+      // It ends anyway: a signal that comes now must not take away its exit status.
+      for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_IGN);
       line.clear();
       flush_stdout();  // what the processes printed comes before the summary
       if (talks) write_text(STDERR_FILENO, to_text(l, *r.plan) + stack_use());

@@ -49,7 +49,7 @@ class http_json : public process {
                               "address and port; others than 127.0.0.1 let others in. Port 0: any"};
   setting<std::string> title{this, "title", "Leat", "of the page"};
   setting<std::string> key{this, "key", "sensor", "field that tells sensors apart"};
-  setting<std::string> field{this, "field", "value", "field that the page shows"};
+  field_setting<> field{this, "field", "values", field_kind::any, "value", "field that the page shows"};
   setting<std::int64_t> history{this, "history", 1000, "records that are kept", between(1, 1'000'000)};
   setting<std::int64_t> keys{this, "keys", 1000, "most sensors in /latest", between(1, 100'000)};
   setting<std::int64_t> connections{
