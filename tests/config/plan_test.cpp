@@ -157,3 +157,14 @@ TEST_CASE("a port may be joined to several channels, named and unnamed") {
   CHECK(settings.find("tls")->find("depth")->get<std::int64_t>() == 3);
   CHECK(leat::to_text(*settings.find("delays")) == "[\"0\", \"1s\"]");
 }
+
+TEST_CASE("fields are followed through a long chain, or given up") {
+  std::string text = "leat = 1\n[process.last]\nuse = \"recorder\"\nin = { values = \"p0.out\" }\n";
+  constexpr int length = 5000;
+  for (int i = 0; i < length; ++i) {
+    const std::string from = i + 1 < length ? "p" + std::to_string(i + 1) + ".out" : "sim.values";
+    text += "[process.p" + std::to_string(i) + "]\nuse = \"deadband\"\nin = { values = \"" + from + "\" }\n";
+  }
+  const checked c = check_this(text + "[process.sim]\nuse = \"sensor-sim\"\n");
+  CHECK(c.found.errors() == 0);
+}

@@ -113,6 +113,27 @@ TEST_CASE("records read from JSON keep what they were") {
   CHECK_THROWS_AS(leat::from_json<record>(deep), leat::message_error);
 }
 
+TEST_CASE("a short text cannot make a record that takes long, or much room") {
+  const auto refused = [](const std::string& text) {
+    try {
+      (void)leat::from_json<record>(text);
+    } catch (const leat::message_error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(refused("{\"" + std::string(250, 'x') + "\":{\"abcdefg\":1}}").find("more than 256 bytes") !=
+        std::string::npos);
+  CHECK(refused("{\"" + std::string(250, 'x') + "\":{\"abc\":1}}").empty());
+  std::string many = "{\"0\":1";
+  for (int i = 1; i < 1024; ++i) many += ",\"" + std::to_string(i) + "\":1";
+  CHECK(refused(many + "}").empty());
+  CHECK(refused(many + ",\"x\":1}").find("more than 1024 fields") != std::string::npos);
+  std::string deep = "1";
+  for (int i = 0; i < 17; ++i) deep = "{\"a\":" + deep + "}";
+  CHECK(refused(deep).find("deeper than 16 levels") != std::string::npos);
+}
+
 TEST_CASE("fields change their names at a port") {
   const leat::field_renames names{{"temperature", "celsius"}};
   record r{{"celsius", 3}, {"temperature", 99}, {"sensor", 1}};

@@ -350,7 +350,7 @@ TEST_CASE("on a terminal a status line shows, no wider than that, and goes away 
     CHECK(p.said.substr(0, begin).ends_with("\r\033[K" +
                                             (blank > 0 ? "\033[" + std::to_string(blank) + "C" : "")));
     // A line of the log leaves nothing of it.
-    CHECK(has(p.said, "channels drain\033[K\r\n"));
+    CHECK(has(p.said, "once more ends it at once\033[K\r\n"));
     CHECK(line.size() < columns);
     if (columns == 100) {
       CHECK(has(line, " values/s, fullest load/raw "));

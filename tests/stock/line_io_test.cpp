@@ -95,6 +95,24 @@ TEST_CASE("what cannot be read is a clear failure") {
   });
 }
 
+struct reading {
+  int n;
+};
+LEAT_MESSAGE_AS("line-io-reading", reading, n);
+
+TEST_CASE("a line that is no such message as the channel carries is a wrong line") {
+  at_procs([] {
+    const temp_folder folder;
+    put(folder / "a.json", "{}\n{\"n\":1}\n{\"n\":\"x\"}\n{\"n\":2}\n");
+    rig r("line-reader");
+    const auto readings = r.channel<reading>("values");
+    r.set("from", "file:" + (folder / "a.json")).set("format", "json").start();
+    CHECK(readings.recv_until(patience) == reading{1});
+    CHECK(readings.recv_until(patience) == reading{2});
+    CHECK(r.wait() == ended::returned);
+  });
+}
+
 TEST_CASE("wrong lines are dropped and told, or fail") {
   at_procs([] {
     const temp_folder folder;

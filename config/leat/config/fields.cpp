@@ -90,8 +90,14 @@ class field_check {
  private:
   // In the words of the channel's messages. None: not known.
   const std::optional<fields>& of_channel(index channel) {
-    if (asked_[channel]) return channels_[channel];
+    // A chain that is too long for the stack is not known either.
+    if (asked_[channel] || depth_ > longest_chain) return channels_[channel];
     asked_[channel] = true;  // whoever comes back here before it is known goes in a circle
+    const struct deeper {
+      explicit deeper(unsigned& d) : depth(d) { ++depth; }
+      ~deeper() { --depth; }
+      unsigned& depth;
+    } here(depth_);
     const channel_plan& c = d_.out.channels[channel];
     std::optional<fields> out(std::in_place);
     if (c.message != records) {
@@ -284,7 +290,10 @@ class field_check {
     }
   }
 
+  static constexpr unsigned longest_chain = 500;
+
   draft& d_;
+  unsigned depth_ = 0;
   std::vector<std::optional<fields>> channels_;
   std::vector<bool> asked_;
 };

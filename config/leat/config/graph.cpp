@@ -134,10 +134,14 @@ const char* to_string(flavour f) noexcept {
 
 party_count count_parties(const plan& p, const channel_plan& c) {
   party_count out;
-  for (const endpoint& e : c.writers) out.writers += p.processes[e.process].replicas;
+  const auto users = [&](const endpoint& e) {
+    const port_schema* const s = p.processes[e.process].ports[e.port].schema;
+    return p.processes[e.process].replicas * (s && s->helpers ? 2 : 1);
+  };
+  for (const endpoint& e : c.writers) out.writers += users(e);
   std::vector<index> reading;
   for (const endpoint& e : c.readers) {
-    out.readers += p.processes[e.process].replicas;
+    out.readers += users(e);
     reading.push_back(e.process);
   }
   std::sort(reading.begin(), reading.end());

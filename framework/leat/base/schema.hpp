@@ -75,6 +75,7 @@ struct port_schema {
   std::uint64_t value_size = 0;  // bytes that one value takes in a channel
   bool optional = false;         // may stay unconnected
   bool shareable = true;         // several replicas may use it at once
+  bool helpers = false;          // several Gs of one object may use it at once
   // Ports of one inbox have its name here. Each of them may stay unconnected, but not all.
   std::string inbox = {};
   std::string help = {};

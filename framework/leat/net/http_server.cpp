@@ -31,6 +31,8 @@ class date_field {
   std::string text_;
 };
 
+constexpr std::size_t most_unsent = std::size_t{64} << 10;
+
 class connection {
  public:
   connection(stream& peer, const std::function<answer(const request&)>& handler, const limits& l)
@@ -39,8 +41,7 @@ class connection {
   void serve() {
     while (open_) {
       answer_what_is_there();
-      if (!out_.empty()) peer_.write(out_, l_.to_write);
-      out_.clear();
+      send();
       if (open_) read_more();
     }
   }
@@ -62,7 +63,17 @@ class connection {
           return;
       }
       parser_.reset();
+      // A client that asks for much at once and reads nothing must not fill the memory.
+      if (out_.size() > most_unsent) send();
     }
+  }
+
+  void send() {
+    if (!out_.empty()) peer_.write(out_, l_.to_write);
+    if (out_.capacity() > 4 * most_unsent)
+      out_ = {};
+    else
+      out_.clear();
   }
 
   void reply(const request& r) {

@@ -210,7 +210,7 @@ class any_channel {
 void check_converts(const any_channel& c);
 
 // The same C++ type. Two plug-ins may have a description each of a type that they share.
-bool same_type(const port_type& a, const port_type& b) noexcept;
+bool same_type(const port_type& a, const port_type& b);
 
 // "reading answered by status"
 std::string describe_content(const port_type& t);

@@ -312,7 +312,7 @@ class cbor_reader {
     }
   }
 
-  static constexpr std::size_t most_fields = 4096;
+  static constexpr std::size_t most_fields = 1024;  // of a record: each name is looked for among the others
 
   const std::span<const std::uint8_t> in_;
   const message_limits& limits_;

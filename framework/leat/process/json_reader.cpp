@@ -2,6 +2,7 @@
 //
 // Reading JSON (RFC 8259) into a type. Depth grows only with the type's own, and is counted all the same: a
 // type may hold lists of itself.
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -132,7 +133,9 @@ class json_reader {
         return;
       case form::list: return read_list(s, v, path, depth);
       case form::structure: return read_structure(s, v, path, depth);
-      case form::record: as<record>(v).clear(); return read_record(as<record>(v), {}, path, depth);
+      case form::record:
+        as<record>(v).clear();
+        return read_record(as<record>(v), {}, path, std::min(depth, most_nesting));
       case form::opaque: fail(at_, path, "a '" + std::string(s.name) + "' cannot be written as text");
     }
   }
@@ -328,13 +331,16 @@ class json_reader {
   // An object within it gives its fields names with points.
   void read_record(record& r, const std::string& prefix, const step* path, unsigned depth) {
     if (!take('{')) expected(path, "an object");
-    if (depth == 0) fail(at_, path, "deeper than " + std::to_string(limits_.depth) + " levels");
+    if (depth == 0)
+      fail(at_, path, "deeper than " + std::to_string(std::min(limits_.depth, most_nesting)) + " levels");
     if (take('}')) return;
     do {
       skip_blanks();
       const std::size_t begin = at_;
       if (!next_is('"')) expected(path, "the name of a field");
       const std::string name = prefix + text(path);
+      if (name.size() > longest_name)
+        fail(begin, path, "a name of more than " + std::to_string(longest_name) + " bytes");
       if (!take(':')) expected(path, "':'");
       const step here{path, name};
       if (next_is('{')) {
@@ -367,7 +373,11 @@ class json_reader {
     return d;
   }
 
-  static constexpr std::size_t most_fields = 4096;  // of a record: each name is looked for among the others
+  // Of a record. Each name is looked for among the others, and has those of the objects around it in front:
+  // so without limits a short text could take long, and much room.
+  static constexpr std::size_t most_fields = 1024;
+  static constexpr std::size_t longest_name = 256;
+  static constexpr unsigned most_nesting = 16;
 
   const std::string_view text_;
   const message_limits& limits_;

@@ -136,6 +136,7 @@ void process::add_port(const ports::entry& r) {
     s.value_size = r.type->value_size;
     s.optional = r.is_optional;
     s.shareable = !r.is_exclusive;
+    s.helpers = r.has_helpers;
     s.inbox = r.inbox;
     s.help = r.help;
     s.converts = r.converts;

@@ -39,6 +39,10 @@ struct optional_port_t {};
 inline constexpr optional_port_t optional_port{};  // may stay unconnected; then it is nil
 struct exclusive_port_t {};
 inline constexpr exclusive_port_t exclusive_port{};  // not to be shared by replicas
+struct helpers_port_t {};
+// Used by Gs that the process starts: when it has been quarantined, they may go on for a while beside those
+// of the next object. So its channels are never of the kind that has one user on each side.
+inline constexpr helpers_port_t helpers_port{};
 
 struct port_binding {
   std::string port;
@@ -66,6 +70,7 @@ struct entry {
   bool is_out = false;
   bool is_optional = false;
   bool is_exclusive = false;
+  bool has_helpers = false;
   std::string_view inbox = {};
   std::string_view help = {};
   const port_type* type = nullptr;
@@ -80,6 +85,7 @@ struct entry {
 
 inline void apply(entry& r, optional_port_t) noexcept { r.is_optional = true; }
 inline void apply(entry& r, exclusive_port_t) noexcept { r.is_exclusive = true; }
+inline void apply(entry& r, helpers_port_t) noexcept { r.has_helpers = true; }
 inline void apply(entry& r, std::string_view help) noexcept { r.help = help; }
 
 template <class T>

@@ -48,6 +48,8 @@ port_records::port_records(const config::plan& plan, const wiring& wires, config
                            "': " + describe_content(first.type()) +
                            " cannot be copied, so it cannot be delivered at least once");
       record->hold = first.type().make_hold();
+      // Names may be the same where the types are not; what is given up is written there as it is.
+      if (p.dead_letter) wires.whole(*p.dead_letter).check_type(first.type());
     }
     ports_.push_back({i, &first.type(), std::move(record)});
   }

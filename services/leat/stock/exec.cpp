@@ -18,7 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 
 class exec : public process {
-  record_in values{this, "values", "one line of its standard input for each record", optional_port};
+  record_in values{this, "values", "one line of its standard input for each record", optional_port,
+                   helpers_port};
   record_out out{this, "out", "one record for each line of its standard output; without it, they are logged",
                  optional_port};
   setting<std::vector<std::string>> command{
@@ -133,7 +134,13 @@ class exec : public process {
           [&] { return lines.finish(log); });
     }
     line_parser lines(o, [this](line_event e) {
-      if (e.bad.empty()) return pass(out, std::move(e.value));
+      if (e.bad.empty()) {
+        try {
+          return pass(out, std::move(e.value));
+        } catch (const message_error& wrong) {
+          e.bad = wrong.what();  // no such message as the channel carries
+        }
+      }
       bad.add(std::move(e.bad));
       return true;
     });

@@ -72,9 +72,19 @@ class http_json : public process {
     log_info("stock", "{}: on http://{}/", name(), at.local().text());
     feed_.emplace(static_cast<std::size_t>(*history), static_cast<std::size_t>(*keys));
     task_group group;
-    group.go("server", [&] { serve(at); });
+    std::atomic<bool> over{false};
+    group.go("server", [&] {
+      try {
+        serve(at);
+      } catch (...) {
+        over = true;
+        at.shutdown();
+        throw;  // out of wait()
+      }
+    });
     bool told = false;
     for (const record& r : values) {
+      if (over) break;
       const field_value* const k = r.find(*key);
       feed_->add(k ? to_text(*k) : std::string(), to_json(r));
       if (!told && feed_->turned_away() > 0) {

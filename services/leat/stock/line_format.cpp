@@ -13,6 +13,9 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 // "" or what is wrong.
 std::string check_columns(const std::vector<std::string>& names) {
+  // Each is looked for among the others, here and in every record.
+  constexpr std::size_t most = 1024;
+  if (names.size() > most) return "more than " + std::to_string(most) + " columns";
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) return "column " + std::to_string(i + 1) + " has no name";
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=

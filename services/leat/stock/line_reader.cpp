@@ -53,7 +53,13 @@ class line_reader : public process {
   enum class over : std::uint8_t { ended, lost, enough };
 
   bool take(line_event e) {
-    if (e.bad.empty()) return pass(values, std::move(e.value));
+    if (e.bad.empty()) {
+      try {
+        return pass(values, std::move(e.value));
+      } catch (const message_error& wrong) {
+        e.bad = wrong.what();  // no such message as the channel carries
+      }
+    }
     bad.add(std::move(e.bad));
     return true;
   }

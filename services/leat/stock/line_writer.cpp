@@ -224,7 +224,7 @@ class line_writer : public process {
                      wait_group& from;
                      ~leaving() { from.done(); }
                    } end{here};
-                   write_to_peer(peer, lines.subscribe(most, full::drop_oldest));
+                   write_to_peer(peer, mine);
                  },
                  {.limit = static_cast<std::size_t>(*peers), .name = "line peer"});
     });

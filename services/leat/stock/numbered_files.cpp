@@ -81,6 +81,8 @@ std::uint64_t number_in(std::string_view name, std::string_view prefix, std::str
   name.remove_suffix(extension.size() + 1);
   std::uint64_t n = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), n);
+  // Six digits, more only where they are needed: any other name is somebody else's.
+  if (name.size() > 6 && name.front() == '0') return 0;
   return error == std::errc{} && end == name.data() + name.size() ? n : 0;
 }
 
