@@ -90,6 +90,8 @@ class chat_room {
 };
 
 void chat_session(tcp::socket peer, chat_room& room, leat::mutex& door) {
+  // One G reads while another writes: so neither of them may be the one that makes it so.
+  peer.non_blocking(true);
   chat_room::member heard(100);
   {
     std::scoped_lock in(door);
