@@ -43,7 +43,7 @@ class camera : public leat::process {
     const int rows = cut > 0 && number % static_cast<std::uint64_t>(*cut) == 0 ? p.height / 2 : p.height;
     for (int y = 0; y < rows; ++y)
       for (int x = 0; x < p.width; ++x) {
-        const double off = (x - p.width / 2) * dy - (y - p.height / 2) * dx;
+        const double off = (x - p.width / 2.0) * dy - (y - p.height / 2.0) * dx;
         p.pixels.push_back(std::abs(off) < 20 ? 220 : 30);
       }
     return p;

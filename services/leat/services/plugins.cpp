@@ -125,7 +125,7 @@ std::vector<std::string> load_plugin(const std::string& path) {
   const std::string key = error ? path : real.string();
   if (const auto found = known->find(key); found != known->end()) return found->second;
   std::vector<std::string> faults = load_file(path);
-  for (std::string& fault : faults) fault = "plug-in '" + path + "' cannot be used: " + fault;
+  for (std::string& fault : faults) fault.insert(0, "plug-in '" + path + "' cannot be used: ");
   return known->emplace(key, std::move(faults)).first->second;
 }
 

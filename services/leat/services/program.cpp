@@ -214,7 +214,7 @@ int perform(const command& c, const std::string& program) {
   bool all_loaded = true;
   for (const std::string& file : c.plugins)
     for (const std::string& fault : load_plugin(file)) {
-      complain(program + ": " + fault + "\n");
+      complain(std::string(program).append(": ").append(fault).append("\n"));
       all_loaded = false;
     }
   if (!all_loaded) return failed;
