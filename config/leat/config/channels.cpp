@@ -146,13 +146,9 @@ class joiner {
                          name.text + ".PORT'");
       return std::nullopt;
     }
-    const std::vector<std::string_view> all = channel_names(service);
-    const std::string near = nearest(name.text, all);
-    finding& f =
-        d_.found.error("unknown-channel", name.at,
-                       "unknown channel '" + name.text + "'" +
-                           (near.empty() ? "; add a table [channel." + name.text + "]" : did_you_mean(near)));
-    f.suggestion = near;
+    const std::string near =
+        report_unknown("unknown-channel", name.at, "unknown channel '" + name.text + "'", name.text,
+                       channel_names(service), d_.found, "; add a table [channel." + name.text + "]");
     const auto meant = known.channels.find(near);
     if (meant == known.channels.end()) return std::nullopt;
     return meant->second;

@@ -13,6 +13,7 @@
 
 #include <leat/config/resolve.hpp>
 #include <leat/config/suggest.hpp>
+#include <leat/config/values.hpp>
 
 namespace leat::config {
 
@@ -165,7 +166,7 @@ class field_check {
     std::vector<std::string_view> names;
     names.reserve(among.size());
     for (const record_field& f : among) names.push_back(f.name);
-    const std::string near = nearest(name, names);
+    const std::string near = nearest_while_few(name, names, d_.found);
     finding& f = d_.found.error("unknown-field", at, what + did_you_mean(near));
     f.suggestion = near;
     if (near.empty()) f.label = "it has " + list_of(among);

@@ -98,12 +98,18 @@ std::string kind_with_article(value_kind k) {
   }
 }
 
-std::string report_unknown(std::string_view rule, place at, const std::string& what, std::string_view name,
-                           const std::vector<std::string_view>& among, findings& found) {
+std::string nearest_while_few(std::string_view name, const std::vector<std::string_view>& among,
+                              const findings& found) {
   // Each name is compared with all others: in a file where nothing fits, that would take for ever.
   constexpr std::size_t enough = 500;
-  std::string near = found.errors() < enough ? nearest(name, among) : std::string();
-  found.error(rule, at, what + did_you_mean(near)).suggestion = near;
+  return found.errors() < enough ? nearest(name, among) : std::string();
+}
+
+std::string report_unknown(std::string_view rule, place at, const std::string& what, std::string_view name,
+                           const std::vector<std::string_view>& among, findings& found,
+                           const std::string& otherwise) {
+  std::string near = nearest_while_few(name, among, found);
+  found.error(rule, at, what + (near.empty() ? otherwise : did_you_mean(near))).suggestion = near;
   return near;
 }
 

@@ -30,8 +30,12 @@ value check_table(const std::vector<setting_schema>& wanted, const value& raw, c
 // "an integer", "text"
 std::string kind_with_article(value_kind k);
 
-// What, with the nearest of the names; returns that name.
+// What, with the nearest of the names, or `otherwise` if none is near; returns that name.
 std::string report_unknown(std::string_view rule, place at, const std::string& what, std::string_view name,
-                           const std::vector<std::string_view>& among, findings& found);
+                           const std::vector<std::string_view>& among, findings& found,
+                           const std::string& otherwise = {});
+// The nearest of the names, unless so much is wrong that looking for it each time would take for ever.
+std::string nearest_while_few(std::string_view name, const std::vector<std::string_view>& among,
+                              const findings& found);
 
 }  // namespace leat::config
