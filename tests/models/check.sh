@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Checks the Promela models: the true ones must have no error, each broken variant must have one.
-# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single]      (all without arguments)
+# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single] [settled]      (all without arguments)
 # Needs spin and a C compiler. Without spin: exit code 77, which ctest takes for "skipped".
 set -u
 here=$(cd "${0%/*}" && pwd) || exit 1
@@ -120,9 +120,16 @@ single() {
   done
 }
 
-for m in ${*:-retake wake timer_poll party many single}; do
+settled() {
+  one settled good safety
+  for v in NO_HEAVY_BARRIER NO_SECOND_LOOK NO_WAIT ONE_FLAG; do
+    one settled broken safety -D$v
+  done
+}
+
+for m in ${*:-retake wake timer_poll party many single settled}; do
   case $m in
-    retake | wake | timer_poll | party | many | single) $m ;;
+    retake | wake | timer_poll | party | many | single | settled) $m ;;
     *) echo "no such model: $m"; exit 2 ;;
   esac
 done

@@ -169,6 +169,18 @@ class LEAT_CAPABILITY("spinlock") ranked_spinlock {
     word_.store(0, std::memory_order_release);
   }
 
+  // For a lock that is held by another right (csp/settled_lock.hpp): the same checks.
+  void note_taken() noexcept {
+    if (checked_) [[unlikely]] {
+      detail::check_lock_order(this, info_);
+      detail::note_locked(this, info_);
+    }
+  }
+  void note_left() noexcept {
+    if (checked_) [[unlikely]]
+      detail::note_unlocked(this, info_);
+  }
+
   lock_rank rank() const noexcept { return info_.rank; }
   const char* name() const noexcept { return info_.name; }
 

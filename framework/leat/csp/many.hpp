@@ -2,8 +2,9 @@
 //
 // The general channel: any number of senders and receivers, any policy, capacity 0 (rendezvous) and up.
 //
-// One spinlock guards everything; it is held for a few dozen instructions, never around user code (cell.hpp),
-// a ready() or a switch, but for a plain wait, which drops it on the far side of its switch (party.hpp).
+// One spinlock (settled_lock.hpp) guards everything; it is held for a few dozen instructions, never around
+// user code (cell.hpp), a ready() or a switch, but for a plain wait, which drops it on the far side of its
+// switch (party.hpp).
 //
 // Invariants, whenever the lock is free:
 //   receivers_ not empty  =>  count_ is 0 and senders_ holds nobody but members of the receivers' own selects
@@ -28,6 +29,7 @@
 
 #include <leat/csp/cell.hpp>
 #include <leat/csp/channel_base.hpp>
+#include <leat/csp/settled_lock.hpp>
 
 namespace leat::csp {
 
@@ -58,7 +60,7 @@ class many_channel : public channel_base {
                                           std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (until != at_once && in.stop_asked()) [[unlikely]]
       return send_status::stopped;
-    lock_.lock_standing_back();
+    lock_.lock_standing_back(seat_of(in));
     if (closed_) [[unlikely]]
       return unlock_and(send_status::closed);
     if (!receivers_.empty()) {
@@ -81,7 +83,7 @@ class many_channel : public channel_base {
                                           std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (until != at_once && in.stop_asked()) [[unlikely]]
       return recv_status::stopped;
-    lock_.lock_standing_back();
+    lock_.lock_standing_back(seat_of(in));
     waiter* woken = nullptr;
     if (take_locked(out, woken, nullptr)) [[likely]] {
       lock_.unlock();
@@ -118,17 +120,17 @@ class many_channel : public channel_base {
 
   std::size_t size() const noexcept override {
     const sched::shield unbroken;
-    lock_guard hold(lock_);
+    const look_guard hold(lock_);
     return count_ + count_given_back_;
   }
   bool is_closed() const noexcept override {
     const sched::shield unbroken;
-    lock_guard hold(lock_);
+    const look_guard hold(lock_);
     return closed_;
   }
   channel_stats stats() const noexcept override {
     const sched::shield unbroken;
-    lock_guard hold(lock_);
+    const look_guard hold(lock_);
     return {sent_,
             received_,
             dropped_,
@@ -139,7 +141,7 @@ class many_channel : public channel_base {
   }
 
   std::size_t waiting(std::span<waiting_g> to) const noexcept override {
-    lock_guard hold(lock_);
+    const look_guard hold(lock_);
     return note_waiting(senders_, true, to, note_waiting(receivers_, false, to, 0));
   }
 
@@ -156,7 +158,7 @@ class many_channel : public channel_base {
   }
 
   attempt enroll(entered& in, op_case& c, party& me) noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    lock_.lock();
+    lock_.lock(seat_of(in));
     waiter* woken = nullptr;
     const attempt result =
         c.kind == op::recv ? enroll_recv_locked(c, me, woken) : enroll_send_locked(c, me, woken);
@@ -224,8 +226,8 @@ class many_channel : public channel_base {
   }
 
   // False: there is nothing to take. `woken` is a sender to be woken outside the lock.
-  bool take_locked(std::optional<Cell>& out, waiter*& woken, const party* except) noexcept
-      LEAT_REQUIRES(lock_) {
+  [[gnu::always_inline]] bool take_locked(std::optional<Cell>& out, waiter*& woken,
+                                          const party* except) noexcept LEAT_REQUIRES(lock_) {
     if constexpr (is_boxed<Cell>) {
       if (given_back_) [[unlikely]] {
         auto rest = std::move(given_back_->next);
@@ -323,7 +325,7 @@ class many_channel : public channel_base {
     return attempt::pending;
   }
 
-  mutable ranked_spinlock lock_{lock_rank::channel, "channel"};
+  mutable settled_lock lock_{lock_rank::channel, "channel"};
   bool closed_ LEAT_GUARDED_BY(lock_) = false;
   std::size_t head_ = 0;
   std::size_t count_ = 0;

@@ -2,7 +2,7 @@
 #include <leat/csp/party.hpp>
 
 #include <leat/sched/interrupt.hpp>
-#include <leat/sched/scheduler.hpp>
+#include <leat/sched/next_local.hpp>
 
 namespace leat::csp {
 
@@ -121,7 +121,7 @@ void wake_all(M* m, waiter_list& woken) noexcept {
 
 namespace {
 
-void enlist(wait_queue& queue, waiter& w, place where) noexcept {
+[[gnu::always_inline]] inline void enlist(wait_queue& queue, waiter& w, place where) noexcept {
   if (where == place::in_front) {
     queue.link_in_front(w);
   } else {
@@ -130,14 +130,16 @@ void enlist(wait_queue& queue, waiter& w, place where) noexcept {
 }
 
 // How a stop ends a plain wait.
+template <class Lock>
 struct plain_wait : interruptible {
-  ranked_spinlock* lock;
+  Lock* lock;
   wait_queue* queue;
   waiter* w;
 };
 
+template <class Lock>
 bool withdraw_plain(interruptible& self) noexcept {
-  auto& p = static_cast<plain_wait&>(self);
+  auto& p = static_cast<plain_wait<Lock>&>(self);
   lock_guard hold(*p.lock);
   // In this order: the node of a claimed one belongs to its claimer. Not linked: it gave up before it waited.
   if (p.w->who->is_claimed() || !waiter_list::linked(p.w)) return false;
@@ -146,20 +148,26 @@ bool withdraw_plain(interruptible& self) noexcept {
   return true;
 }
 
+template <class Lock>
 void unlock_held(void* lock) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  static_cast<ranked_spinlock*>(lock)->unlock();
+  static_cast<Lock*>(lock)->unlock();
 }
 
+const void* as_checked(const ranked_spinlock& l) noexcept { return &l; }
+const void* as_checked(const settled_lock& l) noexcept { return l.address(); }
+
 // The lock is dropped by the far side of the switch, which no analysis follows.
-wait_result wait_plain(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot, wait_reason why,
-                       stops on_stop, place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+template <class Lock>
+[[gnu::always_inline]] inline wait_result wait_plain(entered& in, Lock& lock, wait_queue& queue, void* slot,
+                                                     wait_reason why, stops on_stop,
+                                                     place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
   party me(g);
   waiter w;
   w.who = &me;
   w.slot = slot;
-  plain_wait p;
-  p.withdraw = withdraw_plain;
+  plain_wait<Lock> p;
+  p.withdraw = withdraw_plain<Lock>;
   p.lock = &lock;
   p.queue = &queue;
   p.w = &w;
@@ -170,18 +178,16 @@ wait_result wait_plain(entered& in, ranked_spinlock& lock, wait_queue& queue, vo
   }
   // A stop from here on waits for the lock, and finds the waiter.
   enlist(queue, w, where);
-  check_only_lock_held(&lock, "a wait");
-  in.m = in.m->sched.park(in.m, why, unlock_held, &lock);
+  check_only_lock_held(as_checked(lock), "a wait");
+  in.m = in.m->sched.park_here(in.m, g, why, unlock_held<Lock>, &lock);
   if (on_stop == stops::end_it) end_wait(g);
   return {me.plain_state(), w.verdict};
 }
 
-}  // namespace
-
-wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
-                            wait_reason why, std::int64_t until, stops on_stop,
-                            place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where);
+template <class Lock>
+[[gnu::noinline]] wait_result wait_contested(entered& in, Lock& lock, wait_queue& queue, void* slot,
+                                             wait_reason why, std::int64_t until, stops on_stop,
+                                             place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   party me(in.m ? &in.g() : nullptr, party::contested_t{});
   waiter w;
   w.who = &me;
@@ -192,6 +198,22 @@ wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queu
   lock_guard hold(lock);
   if (waiter_list::linked(&w)) queue.unlink(w);
   return {outcome, w.verdict};
+}
+
+}  // namespace
+
+wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
+                            wait_reason why, std::int64_t until, stops on_stop,
+                            place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where);
+  return wait_contested(in, lock, queue, slot, why, until, on_stop, where);
+}
+
+wait_result wait_and_unlock(entered& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+                            std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (in.m && until == forever)
+    return wait_plain(in, lock, queue, slot, why, stops::end_it, place::at_the_back);
+  return wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back);
 }
 
 }  // namespace leat::csp

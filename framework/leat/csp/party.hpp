@@ -43,6 +43,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/list.hpp>
 #include <leat/base/mutex.hpp>
+#include <leat/csp/settled_lock.hpp>
 #include <leat/sched/entered.hpp>
 #include <leat/sched/futex.hpp>
 
@@ -122,11 +123,13 @@ class party {
   // Steps b and d. The claimer holds the lock of the queue it took the waiter from.
   claimed try_claim(std::int32_t what) noexcept {
     if (!contested_) {
-      state_.store(what, std::memory_order_relaxed);
+      claim_plain(what);
       return claimed::wake_it;
     }
     return claim_contested(what);
   }
+  // The same for a plain wait.
+  void claim_plain(std::int32_t what) noexcept { state_.store(what, std::memory_order_relaxed); }
   // The state as the waiting side sees it before it waits: has somebody claimed it meanwhile?
   bool is_claimed() const noexcept {
     const std::int32_t s = state_.load(std::memory_order_acquire);  // pairs with claim_contested
@@ -195,6 +198,8 @@ struct wait_result {
 wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
                             wait_reason why, std::int64_t until, stops = stops::end_it,
                             place = place::at_the_back) noexcept LEAT_RELEASE(lock);
+wait_result wait_and_unlock(entered& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+                            std::int64_t until) noexcept LEAT_RELEASE(lock);
 
 waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept;
 
@@ -205,7 +210,7 @@ inline waiter* claim_first(wait_queue& queue, bool& wake_it, const party* except
   if (!w) return nullptr;
   if (w->who->contested()) return claim_first_contested(queue, wake_it, except);
   queue.unlink(*w);
-  (void)w->who->try_claim(w->index);
+  w->who->claim_plain(w->index);
   wake_it = true;
   return w;
 }

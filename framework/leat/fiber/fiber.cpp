@@ -2,19 +2,12 @@
 #include <leat/fiber/fiber.hpp>
 
 #include <cxxabi.h>
-#include <boost/context/detail/fcontext.hpp>
 #include <cstdint>
-#include <cstring>
-#include <leat/base/check.hpp>
-#include <leat/fiber/stack.hpp>
+
+#include <leat/fiber/switch.hpp>
 
 namespace leat::fiber {
 namespace {
-
-using boost::context::detail::fcontext_t;
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
 
 // What a fiber starts with; lives at the top of its stack and is read once.
 struct birth {
@@ -23,45 +16,11 @@ struct birth {
   fp_state fp;
 };
 
-note& note_of(thread& on, context& c) noexcept { return c.stack ? c.stack->sanitizer_note() : on.self_note; }
-
-// Steps 1 and 2; returns with what the far side's switch sends when `from` is switched to again.
-[[gnu::always_inline]] inline transfer_t jump(thread& on, context& from, context& to,
-                                              bool finishing) noexcept {
-  LEAT_DCHECK(to.sp, "switch to a context that runs or has finished", "to", static_cast<const void*>(&to));
-  void* const sp = to.sp;
-  to.on = &on;
-  if constexpr (!fp_state::carried_by_switch) {
-    const fp_state now = fp_state::read();
-    from.fp = now;
-    if (to.fp != now) [[unlikely]]
-      to.fp.write();
-  }
-  // As bytes, so that 64-bit machines move both words at once.
-  eh_state* const eh = on.eh;
-  std::memcpy(&from.eh, eh, sizeof from.eh);
-  std::memcpy(eh, &to.eh, sizeof from.eh);
-  on.running = &to;
-  note_leaving(note_of(on, from), note_of(on, to), finishing);
-  return jump_fcontext(sp, &from);
-}
-
-// Steps 3 and 4, on the far side.
-[[gnu::always_inline]] inline void arrive(const transfer_t& t, [[maybe_unused]] context& self) noexcept {
-  context& left = *static_cast<context*>(t.data);
-  note_arrived(note_of(*self.on, self), note_of(*self.on, left));
-#if LEAT_DEBUG_CHECKS_ON
-  self.sp = nullptr;
-#endif
-  left.sp = t.fctx;
-  if (left.after) left.after(left.after_arg);
-}
-
-void trampoline(transfer_t t) {
-  context& self = *static_cast<context*>(t.data)->on->running;
+void trampoline(arrival a) {
+  context& self = *static_cast<context*>(a.given)->on->running;
   const birth b = *static_cast<const birth*>(self.stack->birth_place());
   if constexpr (fp_state::carried_by_switch) b.fp.write();
-  arrive(t, self);
+  detail::arrive(a, self);
   b.entry(*self.on, b.arg);
   LEAT_CHECK(false, "a fiber's entry function returned instead of calling finish");
 }
@@ -100,38 +59,24 @@ void prepare(context& c, stack& s, entry_fn entry, void* arg, const fp_state& fp
   c.fp = fp;
   c.stack = &s;
   const auto low = reinterpret_cast<std::uintptr_t>(s.low());
-  c.sp = make_fcontext(b, reinterpret_cast<std::uintptr_t>(b) - low, trampoline);
+  c.sp = fresh<trampoline>(b, reinterpret_cast<std::uintptr_t>(b) - low);
   note_born(s.sanitizer_note(), s.low(), s.size());
 }
 
 thread& switch_to(thread& on, context& from, context& to, after_fn after, void* after_arg) noexcept {
-  from.after = after;
-  from.after_arg = after_arg;
-  arrive(jump(on, from, to, false), from);
-  return *from.on;
+  return switch_here(on, from, to, after, after_arg);
 }
 
 void finish(thread& on, context& from, context& to, after_fn after, void* after_arg) noexcept {
   last_step last{&from, after, after_arg};
   from.after = bury;
   from.after_arg = &last;
-  jump(on, from, to, true);
+  (void)detail::leave(on, from, to, true);
   LEAT_CHECK(false, "a finished fiber was resumed");
   __builtin_unreachable();
 }
 
 namespace {
-
-// Where jump_fcontext keeps the frame pointer and the return address in the block it saves at sp.
-#if defined(__x86_64__)
-constexpr std::size_t saved_fp = 0x30, saved_pc = 0x38;
-#elif defined(__aarch64__)
-constexpr std::size_t saved_fp = 0x90, saved_pc = 0xa0;
-#elif defined(__riscv) && __riscv_xlen == 64
-constexpr std::size_t saved_fp = 0x60, saved_pc = 0xc8;
-#else
-constexpr std::size_t saved_fp = 0, saved_pc = 0;
-#endif
 
 // Offsets of the caller's frame pointer and return address from a frame pointer.
 #if defined(__riscv)

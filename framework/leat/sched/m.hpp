@@ -16,6 +16,7 @@
 #include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/p.hpp>
 #include <leat/sched/retake_gate.hpp>
+#include <leat/sched/seat.hpp>
 
 namespace leat::sched {
 
@@ -38,8 +39,14 @@ struct fetched_gs {
 
 struct alignas(64) M : fiber::thread {
   explicit M(scheduler& s) : sched(s) {}
+  ~M() {
+    if (locks) leave_seat(*locks);
+  }
+  M(const M&) = delete;
+  M& operator=(const M&) = delete;
 
   scheduler& sched;
+  seat* const locks = take_seat();  // null: no memory; such an M is never run
   unsigned id = 0;
   retake_gate gate;
   std::atomic<P*> p{nullptr};            // written by the thread itself; by sysmon when it keeps the P

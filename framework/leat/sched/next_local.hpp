@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The quick part of a round of scheduling, inlined into every switch. For the scheduler's own sources.
+// The quick part of a round of scheduling, inlined into every switch. For the scheduler's own sources, and
+// for what parks most.
 #pragma once
+#include <leat/fiber/switch.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -9,6 +11,7 @@ namespace leat::sched {
 // What a switch to it will read first: saved registers and the innermost frames.
 inline void prefetch_stack(const fiber::context& c) noexcept {
   const char* const sp = static_cast<const char*>(c.sp);
+#pragma GCC unroll 6
   for (int line = 0; line < 6; ++line) __builtin_prefetch(sp + line * 64);
 }
 
@@ -34,6 +37,35 @@ inline void prefetch_stack(const fiber::context& c) noexcept {
     return nullptr;
   }
   return g;
+}
+
+// Leaves the current G for the next one: straight if there is one, else for g0.
+[[gnu::always_inline]] inline void scheduler::switch_away(M& m, P* p, G& g, fiber::after_fn after,
+                                                          void* arg) noexcept {
+  G* const next = p ? next_local(m, *p) : nullptr;
+  m.cur.store(next, std::memory_order_relaxed);
+  if (next) {
+    next->become(g_status::running);
+    p->events.add(event_kind::run, next->id);
+  }
+  fiber::switch_here(m, g.ctx, next ? next->ctx : m.self, after, arg);
+}
+
+// scheduler::park. Its caller must not use thread_locals (fiber/switch.hpp).
+[[gnu::always_inline]] inline M* scheduler::park_here(M* m, G& g, wait_reason why, fiber::after_fn after,
+                                                      void* arg) noexcept {
+  g.reason.store(why, std::memory_order_relaxed);
+  g.since.store(coarse_now(), std::memory_order_relaxed);
+  g.become(g_status::waiting);
+  P* const p = m->p.load(std::memory_order_relaxed);
+  if (p) [[likely]] {
+    bump(p->count.parks);
+    if (p->stolen_at != 0) [[unlikely]]
+      judge_theft(*p);
+    p->events.add(event_kind::parked, g.id, static_cast<std::uint8_t>(why));
+  }
+  switch_away(*m, p, g, after, arg);
+  return static_cast<M*>(g.ctx.on);
 }
 
 }  // namespace leat::sched

@@ -67,16 +67,21 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
 // rationed by success: one that ended in a theft of run_next, after which the waker went on for longer than
 // a wake takes, makes the next one come at once (judge_theft); any other doubles the number of hand-offs
 // until the next. sysmon looks after what is left.
-void scheduler::hand_off(M& m, P& p, G* g) noexcept {
+[[gnu::always_inline]] inline void scheduler::hand_off(M& m, P& p, G* g) noexcept {
   G* const old = p.run_next.load(std::memory_order_relaxed);
   p.run_next.store(g, std::memory_order_relaxed);
-  if (old) return push_local(m, p, old);
+  if (old) [[unlikely]]
+    return push_local(m, p, old);
   if (p.quiet_hand_offs > 0) {
     --p.quiet_hand_offs;
     return;
   }
-  if (idle_ps_.load(std::memory_order_relaxed) == 0 || searching_.load(std::memory_order_relaxed) != 0)
-    return;
+  if (idle_ps_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake_for_hand_off(p);
+}
+
+[[gnu::noinline]] void scheduler::wake_for_hand_off(P& p) noexcept {
+  if (searching_.load(std::memory_order_relaxed) != 0) return;
   p.hand_off_backoff = std::min(p.hand_off_backoff * 2 + 1, most_quiet_hand_offs);
   p.quiet_hand_offs = p.hand_off_backoff;
   wake_one();
@@ -92,24 +97,28 @@ void scheduler::hand_off(M& m, P& p, G* g) noexcept {
   p.stolen_at = 0;
 }
 
-void scheduler::ready(M* m, G* g) noexcept {
+[[gnu::noinline]] void scheduler::ready_without_p(G* g) noexcept {
+  M* const here = current_m();
+  if (!here || !here->collects) return push_global(g);
+  here->polled.push_back(g);
+}
+
+[[gnu::always_inline]] inline void scheduler::ready_here(M* m, G* g) noexcept {
   g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
-  if (!p) {
-    M* const here = current_m();
-    if (!here || !here->collects) return push_global(g);
-    here->polled.push_back(g);
-    return;
-  }
+  if (!p) [[unlikely]]
+    return ready_without_p(g);
   prefetch_stack(g->ctx);  // it runs next, as a rule
   bump(p->count.readies);
   p->events.add(event_kind::readied, g->id);
   hand_off(*m, *p, g);
 }
 
+void scheduler::ready(M* m, G* g) noexcept { ready_here(m, g); }
+
 void make_ready(M* m, G* g) noexcept {
   if (m) [[likely]]
-    return m->sched.ready(m, g);
+    return m->sched.ready_here(m, g);
   // None: the runtime has ended, and given up the G with it.
   if (scheduler* const s = scheduler::current()) s->ready(nullptr, g);
 }
@@ -321,32 +330,8 @@ G* scheduler::find_runnable(M& m) noexcept {
 
 // --- Switching --------------------------------------------------------------------------------------
 
-// Leaves the current G for the next one: straight if there is one, else for g0.
-[[gnu::always_inline]] inline void scheduler::switch_away(M& m, G& g, fiber::after_fn after,
-                                                          void* arg) noexcept {
-  P* const p = m.p.load(std::memory_order_relaxed);
-  G* const next = p ? next_local(m, *p) : nullptr;
-  m.cur.store(next, std::memory_order_relaxed);
-  if (next) {
-    next->become(g_status::running);
-    p->events.add(event_kind::run, next->id);
-  }
-  fiber::switch_to(m, g.ctx, next ? next->ctx : m.self, after, arg);
-}
-
 M* scheduler::park(M* m, wait_reason why, fiber::after_fn after, void* arg) noexcept {
-  G& g = *m->cur.load(std::memory_order_relaxed);
-  g.reason.store(why, std::memory_order_relaxed);
-  g.since.store(coarse_now(), std::memory_order_relaxed);
-  g.become(g_status::waiting);
-  if (P* p = m->p.load(std::memory_order_relaxed)) {
-    bump(p->count.parks);
-    if (p->stolen_at != 0) [[unlikely]]
-      judge_theft(*p);
-    p->events.add(event_kind::parked, g.id, static_cast<std::uint8_t>(why));
-  }
-  switch_away(*m, g, after, arg);
-  return static_cast<M*>(g.ctx.on);
+  return park_here(m, *m->cur.load(std::memory_order_relaxed), why, after, arg);
 }
 
 void scheduler::queue_again(void* arg) noexcept {
@@ -383,7 +368,7 @@ M* scheduler::yield(M* m, bool waking) noexcept {
   bump(p.count.yields);
   if (p.stolen_at != 0) [[unlikely]]
     judge_theft(p);
-  switch_away(*m, g, waking ? queue_again_and_wake : queue_again, &g);
+  switch_away(*m, &p, g, waking ? queue_again_and_wake : queue_again, &g);
   return static_cast<M*>(g.ctx.on);
 }
 

@@ -116,6 +116,7 @@ class scheduler {
   // Leaves the current G waiting. `after(arg)` runs when its stack has been left: there it becomes
   // visible to whoever may ready it, usually by dropping a lock. Returns on the M it was resumed on.
   M* park(M* m, wait_reason why, fiber::after_fn after, void* arg) noexcept;
+  M* park_here(M* m, G& g, wait_reason why, fiber::after_fn after, void* arg) noexcept;  // next_local.hpp
   // Makes a waiting G runnable. Any thread; `m` is the caller's M inside the runtime, or null.
   void ready(M* m, G* g) noexcept;
   // Not waking: the G has nothing to do yet, so it is no reason to wake another M.
@@ -186,6 +187,7 @@ class scheduler {
  private:
   friend class sysmon;
   friend class overrun_patrol;
+  friend void make_ready(M* m, G* g) noexcept;
 
   // schedule.cpp and next_local.hpp: one round
   G* next_local(M& m, P& p) noexcept;
@@ -195,6 +197,9 @@ class scheduler {
   G* take_global(M& m, P& p, bool one) noexcept;
   void push_local(M& m, P& p, G* g) noexcept;
   void hand_off(M& m, P& p, G* g) noexcept;
+  void wake_for_hand_off(P& p) noexcept;
+  void ready_here(M* m, G* g) noexcept;
+  void ready_without_p(G* g) noexcept;
   static void judge_theft(P& p) noexcept;
   static void queue_again(void* arg) noexcept;
   static void queue_again_and_wake(void* arg) noexcept;
@@ -210,7 +215,7 @@ class scheduler {
   bool work_visible(const P* except, bool io) const noexcept;
   std::int64_t earliest_timer() const noexcept;
   M* requeue(M* m) noexcept;
-  void switch_away(M& m, G& g, fiber::after_fn after, void* arg) noexcept;
+  void switch_away(M& m, P* p, G& g, fiber::after_fn after, void* arg) noexcept;
 
   // steal.cpp: what is fetched from elsewhere
   G* steal(M& m, P& thief, int passes) noexcept;

@@ -42,7 +42,7 @@ std::exception_ptr failure_of(F f) noexcept {
 M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   // Made first: under the spinlock nothing is allocated. The list has room for all.
   auto fresh = std::unique_ptr<M>(new (std::nothrow) M(*this));
-  if (!fresh) return nullptr;
+  if (!fresh || !fresh->locks) return nullptr;
   M* m = nullptr;
   pthread_t old{};
   {

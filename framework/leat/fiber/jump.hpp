@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bare jump from one stack to another: nothing but registers.
+//
+// Who jumps keeps its frame pointer and the place to go on at on its stack, says where that is, and takes up
+// the other's. On AArch64 this is inlined: the compiler knows which registers are in use and saves those
+// alone, once, where a function that is called has to save all; and the branch is predicted by its place,
+// where the return of a called function is predicted by the stack that was left. Elsewhere it is
+// Boost.Context's.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#if !defined(__aarch64__)
+#include <boost/context/detail/fcontext.hpp>
+#endif
+
+namespace leat::fiber {
+
+// What one finds on the far side of a jump: the one that was left, and what it gave along.
+struct arrival {
+  void* sp;
+  void* given;
+};
+
+// What runs first on a fresh stack. Must not return.
+using start_fn = void (*)(arrival);
+// fresh<start>(top, size): what to jump to for `start` to run on the stack of `size` that ends at `top`,
+// which is 16-byte aligned.
+
+#if defined(__aarch64__)
+
+// In the block at sp.
+inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
+
+// Nothing below sp is anybody's on AArch64 Linux. The link register is cleared for the walk of a fresh stack
+// to end there. hint #36 is `bti j`: where branch targets are protected, this is one.
+[[gnu::always_inline]] inline arrival jump(void* to, void* give) noexcept {
+  register void* x0 asm("x0") = to;
+  register void* x1 asm("x1") = give;
+  asm volatile(
+      "adr x16, 1f\n\t"
+      "stp x29, x16, [sp, #-16]!\n\t"
+      "mov x17, sp\n\t"
+      "mov sp, x0\n\t"
+      "ldp x29, x16, [sp], #16\n\t"
+      "mov x30, xzr\n\t"
+      "mov x0, x17\n\t"
+      "br x16\n"
+      "1:\n\t"
+      "hint #36"
+      : "+r"(x0), "+r"(x1)
+      :
+      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+        "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1",
+        "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
+        "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
+        "v31",
+#if defined(__ARM_FEATURE_SVE)
+        "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15",
+#endif
+        "cc", "memory");
+  return {x0, x1};
+}
+
+template <start_fn Start>
+void* fresh(void* top, std::size_t) noexcept {
+  void** const block = static_cast<void**>(top) - 2;
+  block[0] = nullptr;
+  block[1] = reinterpret_cast<void*>(Start);
+  return block;
+}
+
+#else
+
+#if defined(__x86_64__)
+inline constexpr std::size_t saved_fp = 0x30, saved_pc = 0x38;
+#elif defined(__riscv) && __riscv_xlen == 64
+inline constexpr std::size_t saved_fp = 0x60, saved_pc = 0xc8;
+#else
+inline constexpr std::size_t saved_fp = 0, saved_pc = 0;  // unknown
+#endif
+
+[[gnu::always_inline]] inline arrival jump(void* to, void* give) noexcept {
+  const boost::context::detail::transfer_t t = boost::context::detail::jump_fcontext(to, give);
+  return {t.fctx, t.data};
+}
+
+template <start_fn Start>
+void* fresh(void* top, std::size_t size) noexcept {
+  constexpr auto start = [](boost::context::detail::transfer_t t) { Start({t.fctx, t.data}); };
+  return boost::context::detail::make_fcontext(top, size, start);
+}
+
+#endif
+
+}  // namespace leat::fiber

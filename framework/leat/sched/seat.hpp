@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The seat of an M: where it says which lock it holds without having locked it, because that lock has settled
+// at it (csp/settled_lock.hpp). Seats are never freed, so that one may look at the seat of an M that has
+// ended; the next M that takes it also takes over the locks that have settled there.
+#pragma once
+#include <atomic>
+
+namespace leat::sched {
+
+struct alignas(64) seat {
+  std::atomic<const void*> holds{nullptr};  // written by the M that has the seat
+  seat* next = nullptr;                     // while nobody has it
+};
+
+// Null: no memory. An M holds nothing when it takes a seat or leaves it.
+seat* take_seat() noexcept;
+void leave_seat(seat& s) noexcept;
+
+}  // namespace leat::sched

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/settled_lock.hpp>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "../sched/fixture.hpp"
+
+using namespace leat;
+using namespace leat::sched::test;
+using csp::seat_of;
+using csp::settled_lock;
+using sched::seat;
+
+namespace {
+
+constexpr int enough = 64;  // sections of one M in a row, for a lock that was never revoked
+
+std::unique_ptr<settled_lock> fresh_lock() {
+  return std::make_unique<settled_lock>(lock_rank::channel, "under test");
+}
+
+// What the lock guards, and whether it does.
+struct guarded {
+  long count = 0;
+  std::atomic<int> inside{0};
+  std::atomic<int> together{0};
+
+  void use() {
+    if (inside.fetch_add(1, std::memory_order_relaxed) != 0) together.fetch_add(1, std::memory_order_relaxed);
+    ++count;
+    inside.fetch_sub(1, std::memory_order_relaxed);
+  }
+};
+
+void use_with(settled_lock& l, seat* mine, guarded& g, int times) {
+  for (int i = 0; i < times; ++i) {
+    l.lock(mine);
+    g.use();
+    l.unlock();
+  }
+}
+
+bool settles_here() {
+  sched::prepare_barriers();
+  return fiber::under_tsan || sched::detail::membarrier_works.load();
+}
+
+// A thread with a seat, as an M has one.
+struct seated {
+  seat* mine = sched::take_seat();
+  ~seated() { sched::leave_seat(*mine); }
+};
+
+}  // namespace
+
+TEST_CASE("a lock settles at the one who alone uses it, and leaves when another comes") {
+  if (!settles_here()) return;  // a kernel without membarrier: it stays thin
+  const seated a, b;
+  auto l = fresh_lock();
+  guarded g;
+  use_with(*l, a.mine, g, enough);
+  CHECK(l->has_settled());
+  use_with(*l, b.mine, g, 1);
+  CHECK_FALSE(l->has_settled());
+  use_with(*l, a.mine, g, enough);
+  CHECK_FALSE(l->has_settled());  // it takes longer the second time
+  use_with(*l, a.mine, g, 8 * enough);
+  CHECK(l->has_settled());
+  CHECK(g.count == 10 * enough + 1);
+}
+
+TEST_CASE("a lock that two use by turns is fetched a handful of times in its life") {
+  const seated a, b;
+  auto l = fresh_lock();
+  guarded g;
+  int fetched = 0;
+  for (int turns = 0; turns < 1'000; ++turns) {
+    use_with(*l, a.mine, g, 1'000);
+    fetched += l->has_settled();
+    use_with(*l, b.mine, g, 1'000);
+    fetched += l->has_settled();
+  }
+  CHECK(fetched <= 2);  // after 32 sections in a row, after 256, and not after 2048
+}
+
+TEST_CASE("one who has no seat never gets a lock to settle") {
+  auto l = fresh_lock();
+  guarded g;
+  use_with(*l, nullptr, g, 10 * enough);
+  CHECK_FALSE(l->has_settled());
+}
+
+TEST_CASE("looks do not keep a lock from settling again") {
+  if (!settles_here()) return;
+  const seated a;
+  auto l = fresh_lock();
+  guarded g;
+  for (int looks = 0; looks < 40; ++looks) {
+    use_with(*l, a.mine, g, 2 * 1024);
+    REQUIRE(l->has_settled());
+    l->lock_to_look();  // this thread is no M
+    l->unlock();
+    REQUIRE_FALSE(l->has_settled());
+  }
+}
+
+// Each round: one thread gets the lock to settle at it and goes on with it, while two others come: one with a
+// seat, who may then have it settle in turn, and one without.
+TEST_CASE("however a revocation meets a section, there is one holder") {
+  constexpr int rounds = fiber::under_tsan ? 100 : 600;
+  (void)settles_here();
+  struct stage {
+    std::unique_ptr<settled_lock> lock = fresh_lock();
+    guarded what;
+    std::atomic<long> expected{0};
+  };
+  std::array<stage, 2> stages;
+  std::atomic<int> round{-1}, came_first{-1}, done{0};
+  const auto player = [&](unsigned number) {
+    const seated own;
+    seat* const mine = number == 2 ? nullptr : own.mine;
+    std::minstd_rand random(number + 1);
+    for (int r = 0; r < rounds; ++r) {
+      while (round.load() < r) std::this_thread::yield();
+      stage& s = stages[static_cast<unsigned>(r) % 2];
+      while (number != 0 && came_first.load() < r) std::this_thread::yield();
+      if (number != 0)
+        for (unsigned wait = static_cast<unsigned>(random()) % 200; wait > 0; --wait) cpu_pause();
+      int times = number == 0 ? enough : 1 + static_cast<int>(random() % 100);
+      use_with(*s.lock, mine, s.what, times);
+      if (number == 0) came_first.store(r);
+      for (; number == 0 && done.load(std::memory_order_relaxed) < 2; ++times)
+        use_with(*s.lock, mine, s.what, 1);
+      s.expected.fetch_add(times);
+      done.fetch_add(1);
+    }
+  };
+  std::array<std::thread, 3> players;
+  for (unsigned i = 0; i < players.size(); ++i) players[i] = std::thread(player, i);
+  int wrong = 0;
+  for (int r = 0; r < rounds; ++r) {
+    stage& s = stages[static_cast<unsigned>(r) % 2];
+    s.lock = fresh_lock();
+    s.what.count = 0;
+    done.store(0);
+    round.store(r);
+    while (done.load() < 3) std::this_thread::yield();
+    if (s.what.together.exchange(0) != 0 || s.what.count != s.expected.exchange(0)) ++wrong;
+  }
+  for (std::thread& t : players) t.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("Gs on several Ps, with steals, keep one another out") {
+  constexpr int gs = 16, times = fiber::under_tsan ? 500 : 5'000;
+  for (const unsigned procs : {1u, 2u, 4u}) {
+    auto l = fresh_lock();
+    guarded g;
+    run_clean(with_procs(procs), [&] {
+      std::vector<task<void>> all;
+      for (int i = 0; i < gs; ++i)
+        all.push_back(spawn([&] {
+          for (int n = 0; n < times; ++n) {
+            {
+              const sched::entered in;
+              lock_guard hold(*l);
+              g.use();
+            }
+            if (n % 64 == 0) yield();
+          }
+        }));
+      for (auto& t : all) t.join();
+    });
+    CHECK(g.together == 0);
+    CHECK(g.count == long{gs} * times);
+  }
+}
+
+TEST_CASE("a lock that has settled in a runtime goes on after its end, and in the next") {
+  auto l = fresh_lock();
+  guarded g;
+  const auto use = [&] {
+    const sched::entered in;
+    use_with(*l, seat_of(in), g, 2'000);
+    CHECK(l->has_settled() == settles_here());
+  };
+  run_clean(with_procs(1), use);
+  run_clean(with_procs(1), use);
+  l->lock();
+  CHECK(g.count == 4'000);
+  l->unlock();
+  CHECK_FALSE(l->has_settled());
+}
