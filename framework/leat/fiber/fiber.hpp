@@ -3,7 +3,7 @@
 // Switching between executions.
 //
 // A context is one execution: a thread's own (its g0), or a fiber on a stack. A thread object stands
-// for the thread that runs them. A switch carries three things across: the registers (Boost.Context),
+// for the thread that runs them. A switch carries three things across: the registers (jump.hpp),
 // the C++ exception state and the FP control words (machine.hpp).
 //
 //   near side                                  far side
