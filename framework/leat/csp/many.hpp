@@ -325,18 +325,19 @@ class many_channel : public channel_base {
     return attempt::pending;
   }
 
+  // In the order of use: a rendezvous touches the first, a buffer what follows, the rest is seldom needed.
   mutable settled_lock lock_{lock_rank::channel, "channel"};
   bool closed_ LEAT_GUARDED_BY(lock_) = false;
-  std::size_t head_ = 0;
   std::size_t count_ = 0;
-  const std::size_t mask_;
-  Cell* const ring_;
   wait_queue receivers_ LEAT_GUARDED_BY(lock_);
   wait_queue senders_ LEAT_GUARDED_BY(lock_);
   std::uint64_t sent_ LEAT_GUARDED_BY(lock_) = 0;
   std::uint64_t received_ LEAT_GUARDED_BY(lock_) = 0;
-  std::uint64_t dropped_ LEAT_GUARDED_BY(lock_) = 0;
+  std::size_t head_ = 0;
+  const std::size_t mask_;
+  Cell* const ring_;
   std::uint64_t high_ LEAT_GUARDED_BY(lock_) = 0;
+  std::uint64_t dropped_ LEAT_GUARDED_BY(lock_) = 0;
   std::size_t count_given_back_ LEAT_GUARDED_BY(lock_) = 0;
   struct nothing {};
   template <class C>

@@ -8,7 +8,7 @@
 namespace leat::csp {
 namespace {
 
-constexpr std::uint32_t most_patience = 1u << 20, most_patience_with_others = 1024;
+constexpr std::uint32_t most_patience = 1u << 20, most_patience_with_others = 4096;
 
 // Without membarrier a light barrier costs what an exchange does. Under TSan there is none, but the protocol
 // is to be watched.
@@ -43,7 +43,7 @@ void settled_lock::lock_thin(seat* mine, manner how) noexcept {
   sched::heavy_barrier();
   for (int turns = 0; was.holds.load(std::memory_order_acquire) == this; ++turns) sched::back_off(turns);
   if (by_user) {
-    patience_ = std::min(patience_ * 8, most_patience);
+    patience_ = std::min(patience_ * 16, most_patience);
   } else if (patience_ < most_patience_with_others) {
     patience_ *= 2;
   }
