@@ -1,11 +1,14 @@
-# leat_module(NAME SOURCES ... HEADERS ... [DEPENDS leat::x ...] [LINK_PRIVATE lib ...])
+# leat_module(NAME SOURCES ... HEADERS ... [ALONE ...] [DEPENDS leat::x ...] [LINK_PRIVATE lib ...])
 #
 # One library per module: target leat_NAME, alias leat::NAME. HEADERS are the public ones; they are
 # installed under include/leat/NAME and each must compile on its own. Which module may include which
 # is data in cmake/layers.txt, checked by cmake/check_layers.sh. Modules are declared lowest first:
 # the reverse of that order is the link order that leat.pc gives.
+#
+# With LEAT_UNITY several files of a module are compiled as one. Then what they define for themselves has names that no
+# other file of the module has, or the file stands under ALONE as well.
 function(leat_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEPENDS;LINK_PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;ALONE;DEPENDS;LINK_PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_module(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -24,6 +27,10 @@ function(leat_module name)
     VERIFY_INTERFACE_HEADER_SETS ON
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  if(LEAT_UNITY)
+    set_target_properties(leat_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   set_property(GLOBAL APPEND PROPERTY LEAT_MODULES ${name})
 endfunction()
 
@@ -70,7 +77,8 @@ add_library(leat_test_flags INTERFACE)
 target_compile_options(leat_test_flags INTERFACE -g1)
 if("undefined" IN_LIST LEAT_SANITIZE)
   target_compile_options(leat_test_flags INTERFACE
-    $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute>)
+    $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute>
+    $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=alignment,pointer-overflow>)
 endif()
 if(LEAT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(leat_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Og>)

@@ -23,9 +23,13 @@ if(LEAT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${LEAT_CCACHE}")
 endif()
 
+option(LEAT_UNITY "Compile several files of a module as one: faster, where it is done in one go" OFF)
+
 add_library(leat_build_flags INTERFACE)
 target_compile_options(leat_build_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -Wall -Wextra -Wpedantic -Wconversion
+  # With it, a local name may well be that of another file.
+  $<$<NOT:$<BOOL:${LEAT_UNITY}>>:-Wshadow>
   $<$<BOOL:${LEAT_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # A parked G is shown by walking its frames, so they are kept in every build.

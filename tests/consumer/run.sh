@@ -38,7 +38,7 @@ install_static() {
 install_shared() {
   [[ -f $work/shared/build/build.ninja ]] ||
     cmake -S "$root" -B "$work/shared/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
-      -DBUILD_SHARED_LIBS=ON -DLEAT_TESTS=OFF -DLEAT_EXAMPLES=OFF
+      -DBUILD_SHARED_LIBS=ON -DLEAT_TESTS=OFF -DLEAT_EXAMPLES=OFF -DLEAT_UNITY=ON
   cmake --build "$work/shared/build" -j "$jobs"
   install_from "$work/shared/build" shared
 }
