@@ -53,9 +53,11 @@ ctest_step() {
   shift 2
   (($# == 0)) || filter=(-R "$(IFS='|' && echo "$*")")
   [[ -z $without ]] || filter+=(-LE "^($without)\$")
+  # More than there are processors: many tests mostly wait.
+  local at_once=$((jobs > 1 ? jobs + (jobs + 1) / 2 : 1))
   again="ctest --preset $preset -R NAME runs one of them again; build/$preset/bin holds the programs"
   rm -f "build/$preset/Testing/Temporary/LastTest.log"
-  step "test-$preset" "$again" "${runner[@]}" ctest --preset "$preset" -j "$jobs" "${filter[@]}" || status=1
+  step "test-$preset" "$again" "${runner[@]}" ctest --preset "$preset" -j "$at_once" "${filter[@]}" || status=1
   count_tests "build/$preset"
   return "$status"
 }
@@ -113,10 +115,10 @@ sanitized_tests() {
   return "$status"
 }
 
-# Bytes of all kinds for the reader of TOML, beginning with the files of its tests. What it finds new is kept, and is
-# where the next run goes on.
+# fuzz SECONDS: bytes of all kinds for the reader of TOML, beginning with the files of its tests, on two processors if
+# there are. What it finds new is kept, and is where the next run goes on.
 fuzz() {
-  local seconds=$1
+  local seconds=$1 workers=$((jobs > 1 ? 2 : 1)) here=$PWD
   if ! command -v clang++ >/dev/null; then
     note="there is no clang++, and no other compiler has libFuzzer"
     return 77
@@ -124,10 +126,12 @@ fuzz() {
   sanitizer_runner clang++ address || return $?
   build fuzz --target fuzz-config || return 1
   mkdir -p build/fuzz/corpus build/fuzz/found
+  # It leaves the logs of its workers where it is.
   counted step fuzz-config "build/fuzz/bin/fuzz-config FILE runs it on the file that is named above" \
-    "${runner[@]}" build/fuzz/bin/fuzz-config -detect_leaks=0 "-max_total_time=$seconds" -timeout=10 \
-    -dict=tests/config/fuzz.dict -artifact_prefix=build/fuzz/found/ build/fuzz/corpus tests/config/broken tests/config/good
-  note=$(sed -n 's/^Done \([0-9]*\) runs.*/\1 inputs/p' build/logs/fuzz-config.log)
+    env -C build/fuzz "${runner[@]}" bin/fuzz-config -detect_leaks=0 "-max_total_time=$seconds" -timeout=10 \
+    "-jobs=$workers" "-workers=$workers" "-dict=$here/tests/config/fuzz.dict" "-artifact_prefix=$here/build/fuzz/found/" \
+    corpus "$here/tests/config/broken" "$here/tests/config/good"
+  note=$(awk '/^Done [0-9]+ runs/ { n += $2 } END { print n + 0, "inputs" }' build/logs/fuzz-config.log)
   runner=()
   ((failed == 0))
 }

@@ -11,35 +11,79 @@ sources() {
 
 format_check() { sources | xargs -r clang-format-14 --dry-run -Werror; }
 
-# A file is looked at again only when it, any header, or the rules have changed since it was found clean.
+# A file is looked at again only when it, any header, or the rules have changed since it was found clean. Most of the
+# time goes into the headers, so the files of a folder are looked at several at once.
 tidy_check() {
-  local base key file todo=() stamps=build/clang/tidy
+  local base key file folder last='' alone count=0 batch=0 todo=0 at_once=8 stamps=build/clang/tidy
   mkdir -p "$stamps"
-  base=$({ clang-tidy --version; cat .clang-tidy; sources | grep '\.hpp$' | xargs -r cat; } | sha256sum)
+  rm -rf "$stamps"/batch-*
+  base=$({ clang-tidy --version; cat .clang-tidy; sources | grep '^[^t].*\.hpp$' | xargs -r cat; } | sha256sum)
+  alone=" $(sed -n 's/^ *ALONE //p' ./*/CMakeLists.txt | tr '\n' ' ') "
   while read -r file; do
     key=$({ echo "$base"; cat "$file"; } | sha256sum)
-    [[ -e $stamps/${key%% *} ]] || todo+=("$file" "$stamps/${key%% *}")
+    [[ -e $stamps/${key%% *} ]] && continue
+    folder=${file%/*}
+    [[ $alone == *" ${file#*/} "* ]] && folder=$file
+    if [[ $folder != "$last" ]] || ((count == at_once)); then
+      batch=$((batch + 1)) count=0 last=$folder
+    fi
+    echo "$file $stamps/${key%% *}" >>"$stamps/batch-$batch.list"
+    count=$((count + 1)) todo=$((todo + 1))
   done < <(sed -n 's/^ *"file": "\(.*\)".*/\1/p' build/clang/compile_commands.json |
     sed -n "s#^$PWD/##p" | grep -E '^(framework|config|services|examples)/' | sort -u)
-  echo "$((${#todo[@]} / 2)) files have changed"
-  ((${#todo[@]})) || return 0
-  printf '%s\n' "${todo[@]}" | xargs -n 2 -P "$jobs" bash -c \
-    'echo "$1"; clang-tidy --quiet -p build/clang "$1" 2>&1 || exit 1; : >"$2"' tidy
+  echo "$todo files have changed"
+  ((todo)) || return 0
+  export -f tidy_batch tidy_at_once
+  find "$stamps" -name 'batch-*.list' | sort -V | xargs -n 1 -P "$jobs" bash -c 'tidy_batch "$1"' tidy
 }
 
-# Begins with that in the time which the steps before it leave to a processor, as tests do that wait. Whatever it
-# finds clean is not looked at again; the rest, and all faults, are left to the step itself.
-tidy_ahead() {
-  configure clang || return 0  # which the step will say again
+# Where they cannot be one, or are not clean, half of them and then the others: in the end one by one, which says what
+# is wrong in which file.
+tidy_batch() {
+  local list=$1 size status=0
+  size=$(wc -l <"$list")
+  if ((size == 1)); then
+    clang-tidy --quiet -p build/clang "$(cut -d' ' -f1 "$list")" 2>&1 || return 1
+  elif ! tidy_at_once "$list" >"$list.log" 2>&1; then
+    head -n $((size / 2)) "$list" >"${list%.list}a.list"
+    tail -n +$((size / 2 + 1)) "$list" >"${list%.list}b.list"
+    tidy_batch "${list%.list}a.list" || status=1
+    tidy_batch "${list%.list}b.list" || status=1
+    return "$status"
+  fi
+  cut -d' ' -f1 "$list"
+  cut -d' ' -f2 "$list" | xargs touch
+}
+
+# With the flags of the first; the warnings of the compiler are not wanted here, and local names may be those of
+# another file.
+tidy_at_once() {
+  local list=$1 first all=${1%.list}
+  first=$PWD/$(head -n 1 "$list" | cut -d' ' -f1)
+  mkdir -p "$all"
+  sed "s#^\([^ ]*\) .*#\#include \"$PWD/\1\"  // NOLINT#" "$list" >"$all/all.cpp"
+  { echo '[{'; grep -m 1 -B 2 -F "\"file\": \"$first\"" build/clang/compile_commands.json |
+    sed "s#$first#$PWD/$all/all.cpp#g; s#\(\"command\": .*\)\",#\1 -w\",#; \$s#,\$##"; echo '}]'; } >"$all/compile_commands.json"
+  clang-tidy --quiet -p "$all" "$PWD/$all/all.cpp"
+}
+
+# Begins with what comes later in the time which the steps before it leave to a processor, as tests do that wait.
+# Whatever it finds clean or has compiled is not done again; the rest, and all faults, are left to the step itself.
+work_ahead() {
+  configure clang && configure fuzz || return 0  # which the step will say again
   set -m
   {
     chrt --idle --pid 0 "$BASHPID" || renice -n 19 "$BASHPID"
     tidy_check
-  } >build/logs/tidy-ahead.log 2>&1 </dev/null 3>&- 9>&- &
+    cmake --build build/fuzz -j "$jobs" --target fuzz-config
+    bash tests/consumer/run.sh "$jobs" shared/install
+    until [[ -e build/release/.tested ]]; do sleep 1; done  # two must not build in one folder
+    cmake --build build/release -j "$jobs" --target all_verify_interface_header_sets
+  } >build/logs/ahead.log 2>&1 </dev/null 3>&- 9>&- &
   ahead=$!
   set +m
 }
-tidy_ahead_ends() {
+work_ahead_ends() {
   [[ -n $ahead ]] || return 0
   kill -TERM -- "-$ahead" 2>/dev/null
   wait "$ahead" 2>/dev/null
@@ -56,7 +100,7 @@ checks() {
   count_tests build/release
   ((fast)) && return $((!ok))
   counted step format "./dev format" format_check
-  tidy_ahead_ends
+  work_ahead_ends
   if configure clang; then
     counted step tidy "correct the code, or with a reason in a comment: NOLINTNEXTLINE(name-of-the-check)" tidy_check
   else
