@@ -84,49 +84,64 @@ if(LEAT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(leat_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Og>)
 endif()
 
-# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [TOGETHER] [SERIAL])
+# leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [NO_ASAN] [TOGETHER]
+#           [SERIAL] [LONG])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
 # as long. ONE_THREAD: ThreadSanitizer has nothing to find in it, and it is not built there.
+# NO_ASAN: it measures, or reads texts; AddressSanitizer and UBSan have nothing more to find, and it is not built there.
 # TOGETHER: it may share a process with others of its folder (see leat_tests_together).
-# SERIAL: it measures, and ctest runs nothing beside it.
+# SERIAL: it measures, and ctest runs nothing beside it in plain builds.
+# LONG: it takes more than some seconds, and is among the first to begin.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;TOGETHER;SERIAL" "TIMEOUT" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;TOGETHER;SERIAL;LONG" "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  if(arg_ONE_THREAD AND "thread" IN_LIST LEAT_SANITIZE)
+  if((arg_ONE_THREAD AND "thread" IN_LIST LEAT_SANITIZE) OR (arg_NO_ASAN AND "address" IN_LIST LEAT_SANITIZE))
     return()
   endif()
   string(REPLACE "/" "-" target "test-${name}")
-  add_executable(${target} ${arg_SOURCES})
+  if(NOT "address" IN_LIST LEAT_SANITIZE)
+    set(arg_TOGETHER OFF)
+  endif()
+  if(arg_TOGETHER)
+    # -fPIE, as programs are compiled, which share a precompiled header with it.
+    add_library(${target} OBJECT ${arg_SOURCES})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS -fPIE)
+    get_filename_component(folder ${name} DIRECTORY)
+    set_property(GLOBAL APPEND PROPERTY LEAT_TOGETHER_${folder} ${target})
+    list(APPEND arg_LABELS alone)
+    add_test(NAME ${name} COMMAND tests-${folder} "--source-file=*/${folder}/${arg_SOURCES}")
+  else()
+    add_executable(${target} ${arg_SOURCES})
+    add_test(NAME ${name} COMMAND ${target})
+  endif()
   target_link_libraries(${target} PRIVATE leat_test_support ${arg_LINK} leat_build_flags leat_test_flags)
   if(NOT name MATCHES "^(fiber|sched|csp)/" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(${target} PRIVATE -O1)
   endif()
   leat_test_precompiled(${target} ${name} "${arg_LINK}")
-  add_test(NAME ${name} COMMAND ${target})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
   if(LEAT_SANITIZE)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()
-  if(arg_TOGETHER AND "address" IN_LIST LEAT_SANITIZE)
-    get_filename_component(folder ${name} DIRECTORY)
-    set_property(GLOBAL APPEND PROPERTY LEAT_TOGETHER_${folder} ${target})
-    list(APPEND arg_LABELS alone)
-  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
-  if(arg_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  if(arg_LONG)
+    set_tests_properties(${name} PROPERTIES COST 100)
+  endif()
+  if(arg_SERIAL AND NOT LEAT_SANITIZE)
+    # First: later it would wait until the last of the others has ended.
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON COST 10000)
   endif()
 endfunction()
 
 # leat_tests_together(FOLDER): the search for leaks takes four seconds of each process on AArch64, more than most tests
-# take. So a whole run under AddressSanitizer has the tests of a folder in one process, FOLDER/together; the tests
-# themselves, labelled `alone`, are for running one by name. What such a test file defines must be in an unnamed
+# take. So a whole run under AddressSanitizer has the tests of a folder in one process, FOLDER/together; each by itself,
+# labelled `alone`, is the same program told to run one file, for running it by name. What such a test file defines must be in an unnamed
 # namespace, or have a name that no other file of the folder has.
 function(leat_tests_together folder)
   get_property(targets GLOBAL PROPERTY LEAT_TOGETHER_${folder})

@@ -122,7 +122,7 @@ class rounds_of {
 
  private:
   const int most_, least_;
-  const std::int64_t until_ = now_ns() + 4'000'000'000;
+  const std::int64_t until_ = now_ns() + (slow_build > 1 ? 1'500'000'000 : 4'000'000'000);
   int done_ = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <leat/fiber/annotate.hpp>
@@ -79,7 +80,10 @@ outcome one_life(const std::string& toml, int number, std::mt19937& random, int 
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   std::vector<std::string> texts;
-  for (char** e = environ; *e; ++e) texts.emplace_back(*e);
+  const bool ends_well = signal != SIGKILL;
+  for (char** e = environ; *e; ++e)
+    if (!ends_well || std::string_view(*e).rfind("ASAN_OPTIONS=", 0) != 0) texts.emplace_back(*e);
+  if (ends_well) texts.push_back(leat::test::leaks_once("recorder_service"));
   texts.push_back("LEAT_KILL_TOML=" + toml);
   texts.push_back("RUN=" + std::to_string(number));
   texts.push_back("LEAT_LOG=error");
