@@ -87,7 +87,8 @@ struct wait_queue {
   }
   void unlink(waiter& w) noexcept {
     list.remove(&w);
-    blocked_ns += sched::coarse_clock.load(std::memory_order_relaxed) - w.since;
+    if constexpr (safety::counters)
+      blocked_ns += sched::coarse_clock.load(std::memory_order_relaxed) - w.since;
   }
 };
 

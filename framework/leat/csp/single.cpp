@@ -46,7 +46,8 @@ bool spin_until(const entered& in, std::uint32_t& skip, std::uint32_t& skipped, 
 }
 
 void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
-  if (to > most.load(std::memory_order_relaxed)) most.store(to, std::memory_order_relaxed);
+  if (safety::counters && to > most.load(std::memory_order_relaxed))
+    most.store(to, std::memory_order_relaxed);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class single_channel final : public single_base {
 
   // The writer, outside the runtime. False: not without a visit to it; see send.
   [[gnu::always_inline]] bool put(Cell& v) noexcept {
-    if (sched::come_in.load(std::memory_order_relaxed) || !put_here(v)) [[unlikely]]
+    if (sched::must_come_in() || !put_here(v)) [[unlikely]]
       return false;
     if (to_writer_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend_from_outside(side::reader);
@@ -153,7 +153,7 @@ class single_channel final : public single_base {
   }
   // The reader, outside the runtime.
   [[gnu::always_inline]] bool take(std::optional<Cell>& out) noexcept {
-    if (sched::come_in.load(std::memory_order_relaxed) || !take_here(out)) [[unlikely]]
+    if (sched::must_come_in() || !take_here(out)) [[unlikely]]
       return false;
     if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend_from_outside(side::writer);

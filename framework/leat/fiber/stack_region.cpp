@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <leat/base/check.hpp>
+#include <leat/base/safety.hpp>
 #include <leat/fiber/overflow.hpp>
 #include <new>
 
@@ -83,7 +84,7 @@ stack* stack_region::carve_locked(stack_error& error) {
   if (i == opened_ && !open_more_locked(error)) return nullptr;
   char* const at = space_ + i * stride_;
   const std::size_t page = os_memory::page_size();
-  if (!guard_refused_) {
+  if (safety::guards && !guard_refused_) {
     const int e = os_.guard(at, page);
     if (e == ENOMEM || e == EAGAIN) {
       error = {stack_errc::no_memory, size_, i, e};
@@ -91,7 +92,7 @@ stack* stack_region::carve_locked(stack_error& error) {
     }
     guard_refused_ = e != 0;
   }
-  if (guard_refused_) {
+  if (safety::guards && guard_refused_) {
     if (map_guards_left_ == 0) {
       error = {stack_errc::too_many_maps, size_, i, 0};
       return nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 #include <exception>
 
+#include <leat/base/safety.hpp>
 #include <leat/sched/m.hpp>
 #include <leat/sched/stop.hpp>
 
@@ -24,6 +25,7 @@ inline std::atomic<std::int64_t> coarse_clock{0};
 // sysmon suspects a G to hang: operations that need not come in shall do so for once, to show that they are
 // made.
 inline std::atomic<bool> come_in{false};
+inline bool must_come_in() noexcept { return safety::overrun && come_in.load(std::memory_order_relaxed); }
 
 // While it lives, the calling G is not quarantined. For operations outside the runtime that would keep others
 // waiting for ever if they were cut short: a lock that is held, a waiter that was claimed and not yet woken.
@@ -33,7 +35,7 @@ G* raise_shield() noexcept;
 void lower_shield(G& g) noexcept;
 class shield {
  public:
-  shield() noexcept : g_(come_in.load(std::memory_order_relaxed) ? raise_shield() : nullptr) {}
+  shield() noexcept : g_(must_come_in() ? raise_shield() : nullptr) {}
   ~shield() {
     if (g_) [[unlikely]]
       lower_shield(*g_);

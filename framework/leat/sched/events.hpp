@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <leat/base/safety.hpp>
+
 namespace leat::sched {
 
 enum class event_kind : std::uint8_t {
@@ -42,6 +44,7 @@ class event_ring {
 
   // The owner of the P.
   void add(event_kind kind, std::uint64_t g, std::uint8_t detail = 0) noexcept {
+    if constexpr (!safety::events) return;
     const std::uint32_t i = next_.load(std::memory_order_relaxed);
     slots_[i % size].store(
         static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 | g << 16,

@@ -43,6 +43,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <leat/base/safety.hpp>
 #include <leat/sched/barrier.hpp>
 
 namespace leat::sched {
@@ -54,6 +55,7 @@ class retake_gate {
 
   // Owner. False: call enter_slow, which tells whether the P is still there.
   [[nodiscard]] bool enter() noexcept {
+    if constexpr (!safety::marks) return true;
     in_runtime_.store(1, std::memory_order_relaxed);
     light_barrier();
     return word_.load(std::memory_order_relaxed) == quiet;
@@ -61,7 +63,9 @@ class retake_gate {
   entry enter_slow() noexcept;
   // Release pairs with the acquire in try_borrow: what the owner did to its P comes first, and so does a
   // quiet that it wrote, which could else land on top of a borrowed.
-  void leave() noexcept { in_runtime_.store(0, std::memory_order_release); }
+  void leave() noexcept {
+    if constexpr (safety::marks) in_runtime_.store(0, std::memory_order_release);
+  }
 
   // Asker. After true the P is the caller's until give_back or keep, which must follow soon: the owner
   // may be waiting.

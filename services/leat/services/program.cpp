@@ -14,6 +14,7 @@
 
 #include <leat/base/format.hpp>
 #include <leat/base/log.hpp>
+#include <leat/base/safety.hpp>
 #include <leat/base/version.hpp>
 #include <leat/config/config.hpp>
 #include <leat/config/json_schema.hpp>
@@ -40,6 +41,12 @@ namespace {
 constexpr int all_is_well = 0, failed = 1, bad_usage = 2, bad_configuration = 78;
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+std::string version_text() {
+  std::string text = LEAT_VERSION "\n";
+  if (!safety::left_out.empty())
+    text += "BENCH BUILD, not to be used: without " + std::string(safety::left_out) + "\n";
+  return text;
+}
 void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 bool colour_on(int fd) {
@@ -227,7 +234,7 @@ int perform(const command& c, const std::string& program) {
     case verb::make_new: return do_new(c, program);
     case verb::schema: print(config::json_schema(&program_catalog()) + "\n"); return all_is_well;
     case verb::completion: return do_completion(c, program);
-    case verb::version: print(program + " " LEAT_VERSION "\n"); return all_is_well;
+    case verb::version: print(program + " " + version_text()); return all_is_well;
     case verb::help: return do_help(c, program);
   }
   return bad_usage;

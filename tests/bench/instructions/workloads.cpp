@@ -1,27 +1,42 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// workloads NAME N: N operations of a workload on one P, for somebody who counts instructions (check.sh).
+// workloads NAME N [PROCS] [guarded]: N operations of a workload; prints the ns of each. For those who count
+// instructions (check.sh) and who compare builds (tests/bench/cost).
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include <leat/leat.hpp>
+#include <leat/csp/channel.hpp>
+#include <leat/csp/mutex.hpp>
+#include <leat/sched/overrun.hpp>
+#include <leat/sched/run.hpp>
+#include <leat/sched/spawn.hpp>
+#include <leat/sched/time.hpp>
 
 namespace {
+
+// Watched as the processes of a service are; never meant to hang.
+struct watch final : leat::overrun_guard {
+  watch() : overrun_guard(std::chrono::hours(1), std::chrono::hours(1)) {}
+  void overran(const leat::overrun_news&) noexcept override {}
+};
+leat::spawn_options how;
 
 void yields(long n) {
   const auto half = [n] {
     for (long i = 0; i < n / 2; ++i) leat::yield();
   };
-  auto other = leat::spawn(half);
+  auto other = leat::spawn(how, half);
   half();
   other.join();
 }
 
 void pingpong(long n) {
   leat::channel<int> there, back;
-  auto other = leat::spawn([&] {
+  auto other = leat::spawn(how, [&] {
     for (int v : there) back.send(v);
   });
   for (long i = 0; i < n; ++i) {
@@ -32,9 +47,9 @@ void pingpong(long n) {
   other.join();
 }
 
-void chan_buf(long n) {
-  leat::channel<int> c(128, {.writers = 1, .readers = 1});
-  auto other = leat::spawn([&] {
+void through(long n, const leat::channel_options& o) {
+  leat::channel<int> c(128, o);
+  auto other = leat::spawn(how, [&] {
     for (long i = 0; i < n; ++i) c.send(static_cast<int>(i));
     c.close();
   });
@@ -43,28 +58,113 @@ void chan_buf(long n) {
   other.join();
   if (sum == 0) std::abort();
 }
+void chan_buf(long n) { through(n, {.writers = 1, .readers = 1}); }
+void chan_buf_any(long n) { through(n, {}); }
 
 void spawn(long n) {
   std::vector<leat::task<void>> batch;
   batch.reserve(1000);
   for (long done = 0; done < n; done += 1000) {
-    for (int i = 0; i < 1000; ++i) batch.push_back(leat::spawn([] {}));
+    for (int i = 0; i < 1000; ++i) batch.push_back(leat::spawn(how, [] {}));
     for (auto& t : batch) t.join();
     batch.clear();
   }
 }
 
+// Waits for the last first: the others have ended by then, as if a group had been waited for.
+void spawn_group(long n) {
+  std::vector<leat::task<void>> batch;
+  batch.reserve(1000);
+  for (long done = 0; done < n; done += 1000) {
+    for (int i = 0; i < 1000; ++i) batch.push_back(leat::spawn(how, [] {}));
+    for (auto t = batch.rbegin(); t != batch.rend(); ++t) t->join();
+    batch.clear();
+  }
+}
+
+// Each on a stack that nobody has used before.
+void first_stacks(long n) {
+  const leat::channel<int> never;
+  std::vector<leat::task<void>> all;
+  all.reserve(static_cast<std::size_t>(n));
+  for (long i = 0; i < n; ++i) all.push_back(leat::spawn(how, [&] { (void)never.recv(); }));
+  leat::yield();
+  never.close();
+  for (auto& t : all) t.join();
+}
+
+void mpmc(long n) {
+  const leat::channel<long> c(128);
+  std::vector<leat::task<void>> writers;
+  std::vector<leat::task<long>> readers;
+  for (int g = 0; g < 4; ++g) {
+    writers.push_back(leat::spawn(how, [&] {
+      for (long i = 0; i < n / 4; ++i) (void)c.send(1);
+    }));
+    readers.push_back(leat::spawn(how, [&] {
+      long sum = 0;
+      for (const long v : c) sum += v;
+      return sum;
+    }));
+  }
+  for (auto& w : writers) w.join();
+  c.close();
+  long sum = 0;
+  for (auto& r : readers) sum += r.get();
+  if (sum != n / 4 * 4) std::abort();
+}
+
+void mutex(long n) {
+  leat::mutex lock;
+  long count = 0;
+  std::vector<leat::task<void>> gs;
+  for (int g = 0; g < 8; ++g)
+    gs.push_back(leat::spawn(how, [&] {
+      for (long i = 0; i < n / 8; ++i) {
+        lock.lock();
+        ++count;
+        lock.unlock();
+      }
+    }));
+  for (auto& g : gs) g.join();
+  if (count != n / 8 * 8) std::abort();
+}
+
+struct {
+  const char* name;
+  void (*run)(long);
+} const workloads[]{{"yield", yields},
+                    {"pingpong", pingpong},
+                    {"chan_buf", chan_buf},
+                    {"spawn", spawn},
+                    {"mutex", mutex},
+                    {"chan_buf_any", chan_buf_any},
+                    {"first_stacks", first_stacks},
+                    {"mpmc", mpmc},
+                    {"spawn_group", spawn_group}};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string name = argc > 2 ? argv[1] : "";
-  void (*const run)(long) = name == "yield"      ? &yields
-                            : name == "pingpong" ? &pingpong
-                            : name == "chan_buf" ? &chan_buf
-                            : name == "spawn"    ? &spawn
-                                                 : nullptr;
-  if (!run) return std::fputs("usage: workloads yield|pingpong|chan_buf|spawn N\n", stderr), 2;
+  void (*run)(long) = nullptr;
+  for (const auto& w : workloads)
+    if (name == w.name) run = w.run;
+  if (!run) {
+    std::fputs("usage: workloads NAME N [PROCS] [guarded]; NAME:", stderr);
+    for (const auto& w : workloads) std::fprintf(stderr, " %s", w.name);
+    return std::fputs("\n", stderr), 2;
+  }
   const long n = std::atol(argv[2]);
+  const auto procs = static_cast<unsigned>(argc > 3 ? std::atol(argv[3]) : 1);
+  if (argc > 4 && std::string(argv[4]) == "guarded") how.guard = std::make_shared<watch>();
   // Under valgrind all takes fifty times as long: no P is to be retaken for that.
-  leat::run({.procs = 1, .spinning = 0, .slice = std::chrono::hours(1)}, [&] { run(n); });
+  leat::runtime_options o{.procs = procs, .slice = std::chrono::hours(1)};
+  if (procs == 1) o.spinning = 0;
+  leat::run(o, [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    run(n);
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    std::printf("%.3f\n", took.count() / static_cast<double>(n));
+  });
 }
