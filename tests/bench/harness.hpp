@@ -48,16 +48,23 @@ struct skipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct manner {
+  bool quick = false;
+  bool alone = false;
+};
+
 // What a body sees of one repetition. Used by the thread that runs the body only.
 class context {
  public:
-  context(int procs, bool quick) : procs_(procs), quick_(quick) {}
+  context(int procs, manner how) : procs_(procs), how_(how) {}
 
   int procs() const { return procs_; }
-  bool quick() const { return quick_; }
+  bool quick() const { return how_.quick; }
+  // With --alone: nothing is to be measured for comparison only.
+  bool alone() const { return how_.alone; }
 
   // n, or a tenth of it with --quick.
-  std::int64_t scaled(std::int64_t n) const { return quick_ ? (n + 9) / 10 : n; }
+  std::int64_t scaled(std::int64_t n) const { return how_.quick ? (n + 9) / 10 : n; }
 
   void report(std::string_view sub, double value, std::string_view unit = {}) {
     samples_.push_back({std::string(sub), std::string(unit), value});
@@ -70,7 +77,7 @@ class context {
 
  private:
   int procs_;
-  bool quick_;
+  manner how_;
   std::vector<sample> samples_;
 };
 

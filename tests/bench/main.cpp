@@ -30,6 +30,7 @@ Measures Leat's workloads: a warm-up, then the median over the repetitions.
   --warmup N     repetitions before that, not counted (default 1)
   --json FILE    append one JSON object a line: name, procs, unit, median, min, max, ...
   --quick        a tenth of the work: a first look, not a result
+  --alone        without what some workloads measure beside themselves to be compared with
   --check        exit 1 if a bound is missed
   --help         this text
 
@@ -117,7 +118,9 @@ command_line parse(const std::vector<std::string>& args) {
       cl.json = value();
       if (cl.json.empty()) throw usage_error("--json needs a file name");
     } else if (option == "--quick") {
-      cl.run.quick = plain();
+      cl.run.how.quick = plain();
+    } else if (option == "--alone") {
+      cl.run.how.alone = plain();
     } else if (option == "--list") {
       cl.list = plain();
     } else if (option == "--check") {
@@ -210,7 +213,7 @@ int measure(const command_line& cl) {
     failed += f.result == figure::outcome::failed ? 1 : 0;
     for (const verdict& v : judge(f, figures)) missed += v.met ? 0 : 1;
     if (json != nullptr && !f.values.empty()) {
-      written = std::fprintf(json, "%s\n", to_json(f, figures, cl.run.quick).c_str()) > 0 && written;
+      written = std::fprintf(json, "%s\n", to_json(f, figures, cl.run.how.quick).c_str()) > 0 && written;
     }
   }
   if (json != nullptr && (std::fclose(json) != 0 || !written)) {
@@ -226,12 +229,13 @@ int measure(const command_line& cl) {
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   try {
-    // Written by the runner only: --child NAME PROCS quick|full DESCRIPTOR.
-    if (args.size() == 5 && args[0] == "--child") {
+    // Written by the runner only: --child NAME PROCS quick|full alone|beside DESCRIPTOR.
+    if (args.size() == 6 && args[0] == "--child") {
       const workload* w = find_workload(args[1]);
       if (w == nullptr) return 2;
-      const int code = run_as_child(*w, number_in("procs", args[2], 1, 1024), args[3] == "quick",
-                                    number_in("descriptor", args[4], 0, 1 << 20));
+      const int code =
+          run_as_child(*w, number_in("procs", args[2], 1, 1024), {args[3] == "quick", args[4] == "alone"},
+                       number_in("descriptor", args[5], 0, 1 << 20));
       // A body may leave threads that never end; static destructors must not run beside them.
       ::_exit(code);
     }

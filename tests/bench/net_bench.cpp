@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <leat/leat.hpp>
 #include <leat/net.hpp>
@@ -15,6 +14,7 @@
 
 #include "harness.hpp"
 #include "peers/echo_client.hpp"
+#include "peers/echo_servers.hpp"
 
 using namespace leat;
 using namespace leat::bench;
@@ -51,52 +51,6 @@ class client_process {
   int pipe_[2];
   pid_t pid_;
 };
-
-int listening_socket(std::uint16_t& port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&at), size) != 0 || ::listen(fd, 1024) != 0 ||
-      ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) != 0)
-    throw std::runtime_error("no socket to listen on");
-  port = ntohs(at.sin_port);
-  return fd;
-}
-
-// The least a server can do: one thread, one level-triggered epoll set.
-void serve_raw(int listener) {
-  const int set = ::epoll_create1(EPOLL_CLOEXEC);
-  epoll_event e{};
-  e.events = EPOLLIN;
-  e.data.fd = listener;
-  ::epoll_ctl(set, EPOLL_CTL_ADD, listener, &e);
-  epoll_event events[128];
-  char data[4096];
-  for (int live = 0, seen = 0; seen == 0 || live > 0;) {
-    const int n = ::epoll_wait(set, events, 128, -1);
-    for (int i = 0; i < n; ++i) {
-      const int fd = events[i].data.fd;
-      if (fd == listener) {
-        for (int peer = 0;
-             (peer = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
-          const int on = 1;
-          ::setsockopt(peer, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-          e.data.fd = peer;
-          ::epoll_ctl(set, EPOLL_CTL_ADD, peer, &e);
-          ++live, ++seen;
-        }
-        continue;
-      }
-      const ssize_t k = ::read(fd, data, sizeof data);
-      if (k > 0 && ::write(fd, data, static_cast<std::size_t>(k)) == k) continue;
-      ::close(fd);
-      --live;
-    }
-  }
-  ::close(set);
-}
 
 void serve_streams(std::string_view at, client_process& client, echo_result& result) {
   net::listener listener = net::listen(at);
@@ -141,7 +95,9 @@ echo_result measure_raw(bench::context& b, placing where) {
   const int listener = listening_socket(port);
   client_process client(port, client_ms(b), where);
   if (where == placing::pinned) pin_to(0);
-  serve_raw(listener);
+  const std::vector<int> set{::epoll_create1(EPOLL_CLOEXEC)};
+  serve_epoll(listener, set, 0);
+  ::close(set[0]);
   ::close(listener);
   return client.result();
 }
@@ -170,13 +126,11 @@ void report(bench::context& b, const std::string& prefix, const echo_result& r) 
 LEAT_BENCH(tcp_echo, "ns",
            "one request of 64 bytes over one of 64 loopback connections, client in another process",
            fresh_process, no_warm_up, at_most_times(1 / 0.95, "raw")) {
-  const echo_result raw = measure_raw(bench, placing::free);
+  if (!bench.alone()) report(bench, "raw", measure_raw(bench, placing::free));
   const echo_result mine = measure_leat(bench, placing::free, [](std::uint16_t port, auto& client, auto& r) {
     serve_streams(std::to_string(port), client, r);
   });
-  const echo_result asio = measure_leat(bench, placing::free, serve_asio);
-  report(bench, "raw", raw);
-  report(bench, "asio", asio);
+  if (!bench.alone()) report(bench, "awaited_asio", measure_leat(bench, placing::free, serve_asio));
   bench.report("p99", mine.p99_us, "us");
   return 1e9 / mine.requests_per_second;
 }
@@ -184,11 +138,10 @@ LEAT_BENCH(tcp_echo, "ns",
 LEAT_BENCH(tcp_echo_pinned, "ns", "the same, server and client on a core each", fresh_process, no_warm_up,
            at_procs{1}, at_most_times(1 / 0.95, "raw")) {
   if (std::thread::hardware_concurrency() < 2) bench.skip("needs two cores");
-  const echo_result raw = measure_raw(bench, placing::pinned);
+  if (!bench.alone()) report(bench, "raw", measure_raw(bench, placing::pinned));
   const echo_result mine = measure_leat(
       bench, placing::pinned,
       [](std::uint16_t port, auto& client, auto& r) { serve_streams(std::to_string(port), client, r); });
-  report(bench, "raw", raw);
   bench.report("p99", mine.p99_us, "us");
   return 1e9 / mine.requests_per_second;
 }

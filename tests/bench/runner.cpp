@@ -27,8 +27,8 @@ double figure::max() const { return *std::max_element(values.begin(), values.end
 
 namespace {
 
-std::vector<sample> run_once(const workload& w, int procs, bool quick) {
-  context ctx(procs, quick);
+std::vector<sample> run_once(const workload& w, int procs, manner how) {
+  context ctx(procs, how);
   const double bare = w.run(ctx);
   std::vector<sample> samples = ctx.take();
   if (!std::isnan(bare)) samples.insert(samples.begin(), {"", "", bare});
@@ -74,7 +74,7 @@ std::vector<sample> parse_child(const std::string& text) {
 }
 
 // By exec, not by fork alone: threads of an earlier workload would be missing in a forked copy.
-std::vector<sample> run_in_child(const workload& w, int procs, bool quick) {
+std::vector<sample> run_in_child(const workload& w, int procs, manner how) {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("pipe2");
   const std::string procs_text = std::to_string(procs);
@@ -91,7 +91,8 @@ std::vector<sample> run_in_child(const workload& w, int procs, bool quick) {
   if (pid == 0) {
     ::fcntl(ends[1], F_SETFD, 0);
     ::execl("/proc/self/exe", "leat-bench", "--child", w.name.c_str(), procs_text.c_str(),
-            quick ? "quick" : "full", fd_text.c_str(), static_cast<char*>(nullptr));
+            how.quick ? "quick" : "full", how.alone ? "alone" : "beside", fd_text.c_str(),
+            static_cast<char*>(nullptr));
     ::_exit(127);
   }
   ::close(ends[1]);
@@ -112,10 +113,10 @@ std::vector<sample> run_in_child(const workload& w, int procs, bool quick) {
 
 }  // namespace
 
-int run_as_child(const workload& w, int procs, bool quick, int fd) {
+int run_as_child(const workload& w, int procs, manner how, int fd) {
   std::string text;
   try {
-    for (const sample& s : run_once(w, procs, quick)) {
+    for (const sample& s : run_once(w, procs, how)) {
       std::array<char, 40> value;
       std::snprintf(value.data(), value.size(), "%.17g", s.value);
       text += "=" + s.sub + "\t" + s.unit + "\t" + value.data() + "\n";
@@ -142,7 +143,7 @@ std::vector<figure> run(const workload& w, int procs, const run_options& options
     return std::vector<figure>{std::move(f)};
   };
   auto once = [&] {
-    return w.fresh_process ? run_in_child(w, procs, options.quick) : run_once(w, procs, options.quick);
+    return w.fresh_process ? run_in_child(w, procs, options.how) : run_once(w, procs, options.how);
   };
   try {
     // A fresh process finds nothing that an earlier one has warmed.

@@ -15,7 +15,7 @@ namespace leat::bench {
 struct run_options {
   int reps = 5;
   int warm_ups = 1;
-  bool quick = false;
+  manner how;
 };
 
 // One figure over all repetitions of a workload at one P count.
@@ -41,7 +41,7 @@ std::vector<figure> run(const workload& w, int procs, const run_options& options
 
 // The child's side of fresh_process: one repetition, whose figures go to the descriptor. Returns the exit
 // code.
-int run_as_child(const workload& w, int procs, bool quick, int fd);
+int run_as_child(const workload& w, int procs, manner how, int fd);
 
 struct verdict {
   std::string bound;  // "<= 25 ns", "<= 1.3 x raw"

@@ -30,6 +30,23 @@ cxx=${CXX:-g++}
 if command -v "$cxx" >/dev/null && stale "$out/leat-echo-client" "$here"/echo_client.[ch]pp "$here/build.sh"; then
   "$cxx" -std=c++20 -O2 -Wall -Wextra -o "$out/leat-echo-client" "$here/echo_client.cpp"
 fi
+# server NAME FLAGS...: leat-peer-NAME, a server for tcp_echo
+server() {
+  local name=$1
+  shift
+  stale "$out/leat-peer-$name" "$here/servers/main.cpp" "$here/servers/$name.cpp" "$here"/echo_*.hpp "$here/build.sh" || return 0
+  echo "peers: building leat-peer-$name" >&2
+  "$cxx" -std=c++20 -O2 -DNDEBUG -Wall -Wextra "$@" -o "$out/leat-peer-$name" "$here/servers/main.cpp" \
+    "$here/servers/$name.cpp" -pthread
+}
+if command -v "$cxx" >/dev/null; then
+  server epoll
+  if "$cxx" -std=c++20 -E -x c++ - <<<'#include <asio.hpp>' >/dev/null 2>&1; then
+    server asio -DASIO_STANDALONE
+  else
+    echo "peers: Asio is not installed, so it is left out (Debian, Ubuntu: apt install libasio-dev)" >&2
+  fi
+fi
 probe=$'#include <boost/fiber/all.hpp>\nint main() { boost::this_fiber::yield(); }'
 boost_libs=(-lboost_fiber -lboost_context -pthread)
 if stale "$out/leat-peer-boost" "$here"/boost/*.[ch]pp "$here/build.sh"; then

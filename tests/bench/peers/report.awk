@@ -1,100 +1,172 @@
 # SPDX-License-Identifier: BSL-1.0
-# The runs' JSON lines (flat, written by our own programs) -> a table, Markdown and JSON.
-# A cell is the median over the rounds; the spread is (max - min) / median.
+# report.json (a row a line, as summary.awk writes it) -> a table on stdout, Markdown, a picture, and the page.
 
-function field(key, quoted,   at, rest) {
-  at = index($0, "\"" key "\":")
-  if (!at) return ""
-  rest = substr($0, at + length(key) + 3)
-  if (quoted) { rest = substr(rest, 2); return substr(rest, 1, index(rest, "\"") - 1) }
+function after(line, key,   at) {
+  at = index(line, "\"" key "\":")
+  return at ? substr(line, at + length(key) + 3) : ""
+}
+function word(line, key,   rest) {
+  rest = after(line, key)
+  if (rest == "") return ""
+  sub(/^"/, "", rest)
+  match(rest, /([^"\\]|\\.)*"/)
+  rest = substr(rest, 1, RLENGTH - 1)
+  gsub(/\\"/, "\"", rest); gsub(/\\\\/, "\\", rest)
+  return rest
+}
+function figure(line, key,   rest) {
+  rest = after(line, key)
   match(rest, /^[-+0-9.eE]+/)
-  return substr(rest, 1, RLENGTH) + 0
+  return rest == "" ? "" : substr(rest, 1, RLENGTH) + 0
 }
 function number(v) { return v == "" ? "-" : sprintf(v < 10 ? "%.2f" : v < 1000 ? "%.1f" : "%.0f", v) }
 function ratio(a, b) { return a == "" || b == "" || b == 0 ? "-" : sprintf("%.2f", a / b) }
-function sort_values(key, n,   i, j, v) {
-  for (i = 2; i <= n; i++) {
-    v = value[key, i]
-    for (j = i - 1; j >= 1 && value[key, j] > v; j--) value[key, j + 1] = value[key, j]
-    value[key, j + 1] = v
+function spread(i, peer,   m) {
+  m = median[i, peer]
+  return m == "" || m == 0 ? "" : sprintf(" ±%d%%", 50 * (high[i, peer] - low[i, peer]) / m + 0.5)
+}
+function cell(i, peer) { return number(median[i, peer]) spread(i, peer) }
+# Thousands of requests a second.
+function rate(i, peer,   m) {
+  m = median[i, peer]
+  return m == "" ? "-" : sprintf("%.0fk", 1e6 / m) spread(i, peer)
+}
+function goal_text(i) {
+  return goal[i] == "" ? "" : (goal_peer[i] == "" ? "" : peer_name[goal_peer[i]] " x ") goal[i]
+}
+function leads(i, peer) { return median[i, "leat"] == "" || median[i, peer] == "" ? "" : median[i, peer] / median[i, "leat"] }
+function misses_goal(i) {
+  if (goal[i] == "" || median[i, "leat"] == "") return 0
+  return goal_peer[i] == "" ? median[i, "leat"] > goal[i] : leads(i, goal_peer[i]) != "" && leads(i, goal_peer[i]) < goal[i]
+}
+function mark(i) { return goal[i] == "" || median[i, "leat"] == "" ? "" : misses_goal(i) ? " (missed)" : " (met)" }
+
+function tables(to,   i) {
+  print "| workload | P | unit | Leat | goal | Go | Boost.Fiber | to Go | to Boost |" > to
+  print "|---|---:|---|---:|---:|---:|---:|---:|---:|" > to
+  for (i = 1; i <= n; i++) {
+    if (tcp[i]) continue
+    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[i], procs[i], unit[i], cell(i, "leat"), \
+      goal_text(i) mark(i), cell(i, "go"), cell(i, "boost"), ratio(median[i, "go"], median[i, "leat"]), \
+      ratio(median[i, "boost"], median[i, "leat"]) > to
+  }
+  if (!any_tcp) return
+  print "\nTCP, 64 connections with a request of 64 bytes each, in thousands of requests a second; p99 in us.\n" > to
+  print "| server | P | Leat | goal | Go | raw epoll | Asio | to Go | to epoll | to Asio |" > to
+  print "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|" > to
+  for (i = 1; i <= n; i++) {
+    if (!tcp[i]) continue
+    printf "| %s | %s", name[i], procs[i] > to
+    if (unit[i] == "us") printf " | %s | | %s | %s | %s", cell(i, "leat"), cell(i, "go"), cell(i, "epoll"), cell(i, "asio") > to
+    else printf " | %s | %s | %s | %s | %s", rate(i, "leat"), goal_text(i) mark(i), rate(i, "go"), rate(i, "epoll"), rate(i, "asio") > to
+    printf " | %s | %s | %s |\n", ratio(median[i, "go"], median[i, "leat"]), ratio(median[i, "epoll"], median[i, "leat"]), \
+      ratio(median[i, "asio"], median[i, "leat"]) > to
   }
 }
-function median(key, n) {
-  n = count[key]
-  if (!n) return ""
-  sort_values(key, n)
-  return n % 2 ? value[key, (n + 1) / 2] : (value[key, n / 2] + value[key, n / 2 + 1]) / 2
-}
-function cell_json(peer, key, m) {
-  return m == "" ? "" : sprintf(",\"%s\":{\"median\":%.9g,\"min\":%.9g,\"max\":%.9g,\"rounds\":%d}", peer, m, \
-                                value[key, 1], value[key, count[key]], count[key])
-}
-function spread(key, m) {
-  return m == "" || m == 0 ? "" : sprintf(" ±%d%%", 50 * (value[key, count[key]] - value[key, 1]) / m + 0.5)
+function explain(to) {
+  print "Medians over rounds in which Leat and its peers take turns, ± half the spread between the least and the most. Lower is" > to
+  print "better, but for requests a second; \"to Go\" is how many times as fast as Go Leat is: above 1 it leads.\n" > to
 }
 
-# A picture of the ratios: a bar for each peer in each row, to a logarithmic scale; left of the line Leat loses.
-function log10(v) { return log(v) / log(10) }
-function chart_x(r) { return 190 + 520 * (log10(r < 0.1 ? 0.1 : r > 100 ? 100 : r) + 1) / 3 }
-function bar(y, r, colour,   x0, x1) {
-  x0 = chart_x(1); x1 = chart_x(r)
-  printf "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"8\" fill=\"%s\"/>", (x1 < x0 ? x1 : x0), y, \
-    (x1 < x0 ? x0 - x1 : x1 - x0) + 0.5, colour > svg
-  printf "<text x=\"%.1f\" y=\"%d\">%.1f</text>\n", (x1 < x0 ? x0 : x1) + 4, y + 8, r > svg
-}
-function chart(   i, y, t, part, height) {
-  height = 60 + 26 * n_rows
-  printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"%d\" font-family=\"sans-serif\" font-size=\"10\">\n", height > svg
-  printf "<rect width=\"760\" height=\"%d\" fill=\"white\"/>\n", height > svg
-  print "<text x=\"8\" y=\"16\" font-size=\"13\">How many times as long as Leat</text>" > svg
-  print "<rect x=\"300\" y=\"8\" width=\"8\" height=\"8\" fill=\"#00add8\"/><text x=\"312\" y=\"16\">Go</text>" > svg
-  print "<rect x=\"340\" y=\"8\" width=\"8\" height=\"8\" fill=\"#b0762e\"/><text x=\"352\" y=\"16\">Boost.Fiber</text>" > svg
-  for (t = 0.1; t < 101; t *= 10) {
-    printf "<line x1=\"%.1f\" y1=\"34\" x2=\"%.1f\" y2=\"%d\" stroke=\"%s\"/>", chart_x(t), chart_x(t), height - 8, \
-      (t > 0.9 && t < 1.1 ? "black" : "#ccc") > svg
-    printf "<text x=\"%.1f\" y=\"30\" text-anchor=\"middle\">%g</text>\n", chart_x(t), t > svg
-  }
-  for (i = 1; i <= n_rows; i++) {
-    y = 42 + 26 * (i - 1)
-    split(rows[i], part, SUBSEP)
-    printf "<text x=\"182\" y=\"%d\" text-anchor=\"end\">%s, P = %s</text>\n", y + 12, part[1], part[2] > svg
-    if (go_ratio[i]) bar(y, go_ratio[i], "#00add8")
-    if (boost_ratio[i]) bar(y + 10, boost_ratio[i], "#b0762e")
-  }
-  print "</svg>" > svg
-}
-
-/^\{/ {
-  row = field("name", 1) SUBSEP field("procs", 0)
-  if (!(row in unit)) { rows[++n_rows] = row; unit[row] = field("unit", 1) }
-  key = row SUBSEP field("peer", 1)
-  value[key, ++count[key]] = field("median", 0)
-}
-
-END {
-  printf "" > json
-  print "# Leat beside its peers\n" > md
-  print machine "; " versions "; " seconds " s" (quick == 1 ? "; **quick run: a first look, not a result**" : "") ".\n" > md
-  print "Median over interleaved rounds, ± half the spread. Lower is better; a ratio above 1 means that Leat leads.\n" > md
-  print "| workload | procs | unit | Leat | Go | Boost.Fiber | Go / Leat | Boost / Leat |" > md
-  print "|---|---:|---|---:|---:|---:|---:|---:|" > md
-  format = "%-16s %5s %-4s %10s %10s %10s %9s %11s\n"
-  printf format, "workload", "procs", "unit", "leat", "go", "boost", "go/leat", "boost/leat"
-  for (i = 1; i <= n_rows; i++) {
-    row = rows[i]
-    split(row, part, SUBSEP)
-    l = median(row SUBSEP "leat"); g = median(row SUBSEP "go"); b = median(row SUBSEP "boost")
-    if (l != "" && l > 0) {
-      if (g != "") go_ratio[i] = g / l
-      if (b != "") boost_ratio[i] = b / l
+# notes.md: a paragraph under `## NAME [NAME...]`; what comes before the first is the page's own introduction.
+function read_notes(   line, part, k, i, comment) {
+  k = 0
+  while ((getline line < notes) > 0) {
+    if (line ~ /^<!--/) comment = 1
+    if (comment) {
+      comment = line !~ /-->$/
+      continue
     }
-    printf format, part[1], part[2], unit[row], number(l), number(g), number(b), ratio(g, l), ratio(b, l)
-    printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", part[1], part[2], unit[row], \
-      number(l) spread(row SUBSEP "leat", l), number(g) spread(row SUBSEP "go", g), \
-      number(b) spread(row SUBSEP "boost", b), ratio(g, l), ratio(b, l) > md
-    printf "{\"name\":\"%s\",\"procs\":%d,\"unit\":\"%s\",\"quick\":%s%s%s%s}\n", part[1], part[2], unit[row], \
-      quick == 1 ? "true" : "false", cell_json("leat", row SUBSEP "leat", l), cell_json("go", row SUBSEP "go", g), \
-      cell_json("boost", row SUBSEP "boost", b) > json
+    if (line ~ /^## /) {
+      k = split(substr(line, 4), part, " ")
+      continue
+    }
+    if (!k) { intro = intro line "\n"; continue }
+    if (line != "") for (i = 1; i <= k; i++) note[part[i]] = note[part[i]] (note[part[i]] == "" ? "" : " ") line
   }
-  chart()
+}
+function losses(to,   i, said, what, base) {
+  for (i = 1; i <= n; i++) {
+    what = ""
+    if (misses_goal(i)) what = "the goal is " goal_text(i)
+    if (leads(i, "go") != "" && leads(i, "go") < 0.95) what = what (what == "" ? "" : "; ") "Go takes " number(median[i, "go"])
+    if (leads(i, "boost") != "" && leads(i, "boost") < 0.95)
+      what = what (what == "" ? "" : "; ") "Boost.Fiber takes " number(median[i, "boost"])
+    if (leads(i, "epoll") != "" && leads(i, "epoll") < 0.95)
+      what = what (what == "" ? "" : "; ") "raw epoll takes " number(median[i, "epoll"])
+    if (leads(i, "asio") != "" && leads(i, "asio") < 0.95)
+      what = what (what == "" ? "" : "; ") "Asio takes " number(median[i, "asio"])
+    if (what == "") continue
+    ++said
+    base = name[i]
+    sub(/\..*/, "", base)
+    if (note[name[i]] == "" && note[base] == "") {
+      print "report: notes.md says nothing of " name[i] ", which loses: P = " procs[i] ", " what > "/dev/stderr"
+      unexplained = 1
+    }
+    print "- **" name[i] "**, P = " procs[i] ": " number(median[i, "leat"]) " " unit[i] "; " what ". " \
+      (note[name[i]] != "" ? note[name[i]] : note[base]) > to
+  }
+  if (!said) print "None in this run." > to
+}
+
+/^"[a-z]+":"/ { split($0, part, "\""); about[part[2]] = word($0, part[2]) }
+/^"seconds":/ { seconds = figure($0, "seconds") }
+/^"quick":true/ { quick = 1 }
+/^"interrupted":true/ { interrupted = 1 }
+/^\{"name":/ {
+  n++
+  name[n] = word($0, "name"); procs[n] = figure($0, "procs"); unit[n] = word($0, "unit")
+  goal[n] = figure($0, "goal"); goal_peer[n] = word($0, "goal_peer")
+  tcp[n] = name[n] ~ /^tcp_/
+  any_tcp = any_tcp || tcp[n]
+  for (p in peer_name) {
+    rest = after($0, p)
+    if (rest == "") continue
+    median[n, p] = figure(rest, "median"); low[n, p] = figure(rest, "min"); high[n, p] = figure(rest, "max")
+  }
+}
+BEGIN {
+  peer_name["leat"] = "Leat"; peer_name["go"] = "Go"; peer_name["boost"] = "Boost.Fiber"
+  peer_name["epoll"] = "epoll"; peer_name["asio"] = "Asio"
+}
+END {
+  warning = (quick ? "; **quick run: a first look, not a result**" : "") (interrupted ? "; **interrupted**" : "")
+  machine = about["machine"] ", " about["kernel"]
+  versions = "Leat " about["leat"] " (" about["commit"] "), Go " about["go"] ", Boost.Fiber " about["boost"] ", Asio " \
+    about["asio"] ", " about["compiler"]
+
+  format = "%-18s %5s %-5s %10s %10s %10s %10s %10s %9s %9s %9s\n"
+  printf format, "workload", "procs", "unit", "leat", "go", "boost", "epoll", "asio", "to go", "to boost", "to epoll"
+  for (i = 1; i <= n; i++)
+    printf format, name[i], procs[i], unit[i], number(median[i, "leat"]), number(median[i, "go"]), number(median[i, "boost"]), \
+      number(median[i, "epoll"]), number(median[i, "asio"]), ratio(median[i, "go"], median[i, "leat"]), \
+      ratio(median[i, "boost"], median[i, "leat"]), ratio(median[i, "epoll"], median[i, "leat"])
+
+  print "# Leat beside its peers\n" > md
+  print machine "; " versions "; load " about["load"] "; " seconds " s" warning ".\n" > md
+  explain(md)
+  tables(md)
+  chart(svg)
+  if (page != "") {
+    if (quick || interrupted) print "report: this page is made of a run that was " (quick ? "quick" : "interrupted") > "/dev/stderr"
+    read_notes()
+    print "<!-- Made by tests/bench/peers/report from build/bench/report.json; the prose is in tests/bench/peers/notes.md. -->" > page
+    print "# Benchmarks\n" > page
+    printf "%s", intro > page
+    print "| | |\n|---|---|" > page
+    print "| machine | " machine " |" > page
+    print "| versions | " versions " |" > page
+    print "| command | `" about["command"] "`, " seconds " s" warning " |" > page
+    print "| date, load | " about["date"] ", " about["load"] " |\n" > page
+    explain(page)
+    tables(page)
+    picture = page_svg
+    sub(/.*\//, "", picture)
+    print "\n![How many times as fast as Go, to a logarithmic scale](" picture ")\n" > page
+    print "## What Leat loses\n" > page
+    print "Each row above that misses its goal, or in which a peer is faster by more than a twentieth, and what bounds it.\n" > page
+    losses(page)
+    chart(page_svg)
+  }
 }
