@@ -39,11 +39,14 @@ TEST_CASE("Gs that end at once are left to the P that starts them") {
 }
 
 TEST_CASE("Gs that compute are fetched as ever after many that were not worth it") {
-  run_clean(with_procs(2), [] {
-    for (int i = 0; i < 20; ++i) start_and_join(many / 5, [] {});
-    const auto before = stats();
-    const auto until = now() + patience;
-    while (stats().stolen_gs == before.stolen_gs && now() < until) start_and_join(200, compute);
-    CHECK(stats().stolen_gs > before.stolen_gs);
-  });
+  for (const unsigned procs : {2u, 16u}) {
+    CAPTURE(procs);
+    run_clean(with_procs(procs), [] {
+      for (int i = 0; i < 20; ++i) start_and_join(many / 5, [] {});
+      const auto before = stats();
+      const auto until = now() + patience;
+      while (stats().stolen_gs == before.stolen_gs && now() < until) start_and_join(200, compute);
+      CHECK(stats().stolen_gs > before.stolen_gs);
+    });
+  }
 }

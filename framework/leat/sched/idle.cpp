@@ -113,6 +113,11 @@ void scheduler::barrier_before_look() const noexcept {
 }
 
 void scheduler::wake_one() noexcept {
+  // An M that stands back (steal.cpp) has found the queued Gs too short to be fetched, and looks again within
+  // a millisecond. Where all CPUs have an M already, each further one would only find out the same.
+  if (napping_.load(std::memory_order_relaxed) > 0 &&
+      busy_ps_.load(std::memory_order_relaxed) >= CPU_COUNT(&cpus_))
+    return;
   for (;;) {
     int none = 0;
     if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;

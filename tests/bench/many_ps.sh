@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+#
+# many_ps.sh PROGRAM [NAME...]: with 16 Ps each workload reaches 0.7 of its throughput with 2, on however few cores. The two
+# run in turn, and the best of each count, so that other load on the machine hits both; it is over as soon as they do.
+set -euo pipefail
+export LC_ALL=C
+program=${1:?usage: many_ps.sh PROGRAM [NAME...]}
+shift
+most=40
+declare -A operations=([spawn_group]=200000 [mpmc]=400000 [pingpong]=100000 [chan_buf]=2000000 [chan_buf_any]=500000 [mutex]=1000000)
+names=("$@")
+(($#)) || names=(spawn_group mpmc pingpong chan_buf chan_buf_any mutex)
+
+# least NEW OLD: the smaller of two decimal numbers; OLD may be empty
+least() { awk -v a="$1" -v b="${2:-}" 'BEGIN {print (b == "" || a + 0 < b + 0 ? a : b)}'; }
+failed=0
+for name in "${names[@]}"; do
+  few='' many='' enough=0
+  for ((try = 1; try <= most && !enough; try++)); do
+    few=$(least "$("$program" "$name" "${operations[$name]}" 2)" "$few")
+    many=$(least "$("$program" "$name" "${operations[$name]}" 16)" "$many")
+    enough=$(awk -v f="$few" -v m="$many" -v t="$try" 'BEGIN {print (t >= 3 && f >= 0.7 * m ? 1 : 0)}')
+  done
+  awk -v n="$name" -v f="$few" -v m="$many" -v t=$((try - 1)) \
+    'BEGIN {printf "%-14s %8.1f ns with 2 Ps, %8.1f with 16: %.2f of the throughput, after %d tries\n", n, f, m, f / m, t}'
+  ((enough)) || failed=1
+done
+((!failed)) || echo "many_ps: with 16 Ps less than 0.7 of the throughput with 2"
+exit $failed
