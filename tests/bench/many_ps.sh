@@ -12,14 +12,19 @@ declare -A operations=([spawn_group]=200000 [mpmc]=400000 [pingpong]=100000 [cha
 names=("$@")
 (($#)) || names=(spawn_group mpmc pingpong chan_buf chan_buf_any mutex)
 
+ns_of() { # NAME PROCS
+  local answer
+  answer=$("$program" "$1" "${operations[$1]}" "$2")
+  echo "${answer%% *}"
+}
 # least NEW OLD: the smaller of two decimal numbers; OLD may be empty
 least() { awk -v a="$1" -v b="${2:-}" 'BEGIN {print (b == "" || a + 0 < b + 0 ? a : b)}'; }
 failed=0
 for name in "${names[@]}"; do
   few='' many='' enough=0
   for ((try = 1; try <= most && !enough; try++)); do
-    few=$(least "$("$program" "$name" "${operations[$name]}" 2)" "$few")
-    many=$(least "$("$program" "$name" "${operations[$name]}" 16)" "$many")
+    few=$(least "$(ns_of "$name" 2)" "$few")
+    many=$(least "$(ns_of "$name" 16)" "$many")
     enough=$(awk -v f="$few" -v m="$many" -v t="$try" 'BEGIN {print (t >= 3 && f >= 0.7 * m ? 1 : 0)}')
   done
   awk -v n="$name" -v f="$few" -v m="$many" -v t=$((try - 1)) \

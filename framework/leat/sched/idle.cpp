@@ -114,7 +114,8 @@ void scheduler::barrier_before_look() const noexcept {
 
 void scheduler::wake_one() noexcept {
   // An M that stands back (steal.cpp) has found the queued Gs too short to be fetched, and looks again within
-  // a millisecond. Where all CPUs have an M already, each further one would only find out the same.
+  // a millisecond. Where all CPUs have an M already, each further one would only find out the same. If it
+  // then finds a long G elsewhere, what is left here waits for the end of a slice, as it does with fewer Ps.
   if (napping_.load(std::memory_order_relaxed) > 0 &&
       busy_ps_.load(std::memory_order_relaxed) >= CPU_COUNT(&cpus_))
     return;

@@ -33,6 +33,7 @@
 // pushes then sees. It ends when the owner finds its ring empty.
 //
 // Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
+// So are Gs that an M stands back from, where all CPUs have an M: it looks again soon; see wake_one.
 //
 // Model: tests/models/wake.pml, with the broken variants that must fail.
 // Stress: tests/sched/stress_test.cpp. Step by step, with threads stopped in between:

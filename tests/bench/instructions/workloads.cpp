@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// workloads NAME N [PROCS] [guarded]: N operations of a workload; prints the ns of each. For those who count
-// instructions (check.sh) and who compare builds (tests/bench/cost).
+// workloads NAME N [PROCS] [guarded]: N operations of a workload; prints what each takes, in ns of time and
+// of CPU time. For those who count instructions (check.sh) and who compare builds (tests/bench/cost).
+#include <time.h>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +26,12 @@ struct watch final : leat::overrun_guard {
   void overran(const leat::overrun_news&) noexcept override {}
 };
 leat::spawn_options how;
+
+double now_ns(clockid_t clock) {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
 
 void yields(long n) {
   const auto half = [n] {
@@ -87,8 +95,13 @@ void first_stacks(long n) {
   const leat::channel<int> never;
   std::vector<leat::task<void>> all;
   all.reserve(static_cast<std::size_t>(n));
-  for (long i = 0; i < n; ++i) all.push_back(leat::spawn(how, [&] { (void)never.recv(); }));
-  leat::yield();
+  std::atomic<long> begun{0};
+  for (long i = 0; i < n; ++i)
+    all.push_back(leat::spawn(how, [&] {
+      begun.fetch_add(1, std::memory_order_relaxed);
+      (void)never.recv();
+    }));
+  while (begun.load(std::memory_order_relaxed) < n) leat::yield();
   never.close();
   for (auto& t : all) t.join();
 }
@@ -162,9 +175,9 @@ int main(int argc, char** argv) {
   leat::runtime_options o{.procs = procs, .slice = std::chrono::hours(1)};
   if (procs == 1) o.spinning = 0;
   leat::run(o, [&] {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = now_ns(CLOCK_MONOTONIC), cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     run(n);
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-    std::printf("%.3f\n", took.count() / static_cast<double>(n));
+    const double took = now_ns(CLOCK_MONOTONIC) - begin, used = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    std::printf("%.3f %.3f\n", took / static_cast<double>(n), used / static_cast<double>(n));
   });
 }

@@ -68,7 +68,7 @@ function explain(to) {
   print "better, but for requests a second; \"to Go\" is how many times as fast as Go Leat is: above 1 it leads.\n" > to
 }
 
-# notes.md: a paragraph under `## NAME [NAME...]`; what comes before the first is the page's own introduction.
+# notes.txt: a paragraph under `## NAME [NAME...]`; what comes before the first is the page's own introduction.
 function read_notes(   line, part, k, i, comment) {
   k = 0
   while ((getline line < notes) > 0) {
@@ -85,29 +85,29 @@ function read_notes(   line, part, k, i, comment) {
     if (line != "") for (i = 1; i <= k; i++) note[part[i]] = note[part[i]] (note[part[i]] == "" ? "" : " ") line
   }
 }
-function losses(to,   i, said, what, base) {
+function add_loss(what, i, peer) {
+  if (leads(i, peer) == "" || leads(i, peer) >= 0.95) return what
+  return what (what == "" ? "" : ", ") peer_name[peer] " " number(median[i, peer])
+}
+# Rows that the same note is about stand together.
+function losses(to,   i, k, what, base, said, why, rows_of, n_notes, order) {
   for (i = 1; i <= n; i++) {
-    what = ""
-    if (misses_goal(i)) what = "the goal is " goal_text(i)
-    if (leads(i, "go") != "" && leads(i, "go") < 0.95) what = what (what == "" ? "" : "; ") "Go takes " number(median[i, "go"])
-    if (leads(i, "boost") != "" && leads(i, "boost") < 0.95)
-      what = what (what == "" ? "" : "; ") "Boost.Fiber takes " number(median[i, "boost"])
-    if (leads(i, "epoll") != "" && leads(i, "epoll") < 0.95)
-      what = what (what == "" ? "" : "; ") "raw epoll takes " number(median[i, "epoll"])
-    if (leads(i, "asio") != "" && leads(i, "asio") < 0.95)
-      what = what (what == "" ? "" : "; ") "Asio takes " number(median[i, "asio"])
+    what = misses_goal(i) ? "the goal is " goal_text(i) : ""
+    what = add_loss(add_loss(add_loss(add_loss(what, i, "go"), i, "boost"), i, "epoll"), i, "asio")
     if (what == "") continue
-    ++said
     base = name[i]
     sub(/\..*/, "", base)
-    if (note[name[i]] == "" && note[base] == "") {
-      print "report: notes.md says nothing of " name[i] ", which loses: P = " procs[i] ", " what > "/dev/stderr"
-      unexplained = 1
+    why = note[name[i]] != "" ? note[name[i]] : note[base]
+    if (why == "") {
+      print "report: notes.txt says nothing of " name[i] ", which loses: P = " procs[i] ", " what > "/dev/stderr"
+      why = "Nothing is said of it yet."
     }
-    print "- **" name[i] "**, P = " procs[i] ": " number(median[i, "leat"]) " " unit[i] "; " what ". " \
-      (note[name[i]] != "" ? note[name[i]] : note[base]) > to
+    if (!(why in rows_of)) order[++n_notes] = why
+    rows_of[why] = rows_of[why] (rows_of[why] == "" ? "" : "; ") "**" name[i] "** P = " procs[i] ": " \
+      number(median[i, "leat"]) " " unit[i] " (" what ")"
   }
-  if (!said) print "None in this run." > to
+  for (k = 1; k <= n_notes; k++) print "- " rows_of[order[k]] ". " order[k] > to
+  if (!n_notes) print "None in this run." > to
 }
 
 /^"[a-z]+":"/ { split($0, part, "\""); about[part[2]] = word($0, part[2]) }
@@ -151,7 +151,7 @@ END {
   if (page != "") {
     if (quick || interrupted) print "report: this page is made of a run that was " (quick ? "quick" : "interrupted") > "/dev/stderr"
     read_notes()
-    print "<!-- Made by tests/bench/peers/report from build/bench/report.json; the prose is in tests/bench/peers/notes.md. -->" > page
+    print "<!-- Made by tests/bench/peers/report from build/bench/report.json; the prose is in tests/bench/peers/notes.txt. -->" > page
     print "# Benchmarks\n" > page
     printf "%s", intro > page
     print "| | |\n|---|---|" > page
