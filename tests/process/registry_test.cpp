@@ -35,6 +35,7 @@ class node : public leat::process {
   leat::inbox<reading, ask<question, answer>> inbox{this, "inbox"};
   leat::client<question, answer> other{this, "other", "whom it asks", leat::optional_port};
   leat::setting<int> size{this, "size", 3};
+  leat::errors told{this, {{"nothing comes", "it waits"}, {"too much comes", "it fails"}}};
   void run() override {}
 };
 
@@ -101,6 +102,14 @@ TEST_CASE("a class is found by its name, and tells its ports") {
   CHECK(p[5].optional);
   CHECK(p[5].inbox.empty());
   CHECK(leat::find_process_class("node")->schema().settings.size() == 1);
+}
+
+TEST_CASE("a class tells what may go wrong") {
+  const std::vector<leat::error_schema>& told = leat::find_process_class("node")->schema().errors;
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].what == "nothing comes");
+  CHECK(told[1].answer == "it fails");
+  CHECK(leat::find_process_class("other_node")->schema().errors.empty());
 }
 
 TEST_CASE("one object is made to describe a class, however often it is asked") {

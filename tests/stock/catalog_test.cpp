@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
+#include <algorithm>
 
 #include <leat/base/schema.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/stock.hpp>
 
-TEST_CASE("each stock class, port and setting says what it is for") {
+TEST_CASE("each stock class, port and setting says what it is for, and what may go wrong") {
   leat::stock::use();
   CHECK(leat::catalog_problems().empty());
   CHECK(leat::program_catalog().find_class("log"));
@@ -15,6 +16,13 @@ TEST_CASE("each stock class, port and setting says what it is for") {
     for (const leat::port_schema& p : c->ports) {
       CAPTURE(p.name);
       CHECK(!p.help.empty());
+    }
+    CHECK(!c->errors.empty());
+    for (const leat::error_schema& e : c->errors) {
+      CAPTURE(e.what);
+      CHECK(!e.answer.empty());
+      CHECK(std::count_if(c->errors.begin(), c->errors.end(),
+                          [&](const leat::error_schema& other) { return other.what == e.what; }) == 1);
     }
     for (const leat::setting_schema& s : c->settings) {
       CAPTURE(s.name);

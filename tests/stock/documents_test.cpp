@@ -13,6 +13,7 @@
 #include <leat/net/child.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/sched/run.hpp>
+#include <leat/services/describe.hpp>
 #include <leat/stock.hpp>
 
 namespace {
@@ -58,6 +59,35 @@ TEST_CASE("docs/stock.md tells of each class and each of its settings") {
       CHECK(told);
     }
   }
+}
+
+TEST_CASE("docs/stock.md has the errors that the classes tell of themselves") {
+  leat::stock::use();
+  std::string table = "| class | what happens | what it does |\n|---|---|---|\n";
+  for (const leat::class_schema* c : leat::program_catalog().classes())
+    for (const leat::error_schema& e : c->errors)
+      table += "| `" + c->name + "` | " + e.what + " | " + e.answer + " |\n";
+  std::string text = document();
+  const std::string begin = "<!-- errors: begin -->\n", end = "<!-- errors: end -->";
+  const std::size_t from = text.find(begin), to = text.find(end);
+  REQUIRE(from != std::string::npos);
+  REQUIRE(to != std::string::npos);
+  const std::string told = text.substr(from + begin.size(), to - from - begin.size());
+  // After a change of wording; then look at the difference.
+  if (::getenv("LEAT_WRITE_EXPECTED") && told != table)
+    std::ofstream(LEAT_STOCK_DOCUMENT) << text.replace(from + begin.size(), told.size(), table);
+  CHECK(told == table);
+}
+
+TEST_CASE("describe tells the errors of a class, to people and to programs") {
+  leat::stock::use();
+  const leat::class_schema& c = *leat::program_catalog().find_class("log");
+  const std::string text = leat::services::describe_text(c, leat::program_catalog());
+  CHECK(text.find("\n  errors\n    a record of more than about 900 bytes -> its line is cut\n") !=
+        std::string::npos);
+  CHECK(leat::services::describe_json(c).find(
+            R"("errors":[{"what":"a record of more than about 900 bytes","answer":"its line is cut"},)") !=
+        std::string::npos);
 }
 
 TEST_CASE("standard input becomes records, and records standard output") {

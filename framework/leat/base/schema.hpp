@@ -87,11 +87,18 @@ struct port_schema {
   std::string fields_of = {};
 };
 
+// Something that may happen to a process, and what it does then.
+struct error_schema {
+  std::string what;    // "a line that is longer than `longest`"
+  std::string answer;  // "dropped, counted and told"
+};
+
 struct class_schema {
   std::string name;
   std::string help = {};
   std::vector<port_schema> ports = {};
   std::vector<setting_schema> settings = {};
+  std::vector<error_schema> errors = {};
   std::uint64_t object_size = 0;  // bytes that one object takes, with the pools that it asks for up front
 };
 

@@ -196,4 +196,9 @@ void process::note_field_setting(std::string_view name, std::string_view port, f
   }
 }
 
+void process::note_error(std::string_view what, std::string_view answer) {
+  if (making_ && making_->describes)
+    making_->describes->errors.push_back({std::string(what), std::string(answer)});
+}
+
 }  // namespace leat

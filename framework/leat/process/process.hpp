@@ -17,6 +17,7 @@
 // members are constructed. In plain code they are made like any object (each setting has its default), then
 // connected: smooth s; s.connect("raw", channel); s.run(). Or with leat::make<smooth>(options).
 #pragma once
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -140,6 +141,7 @@ class process {
   void add_port(const ports::entry& r);
   void add_setting(const setting_registration& s);
   void note_field_setting(std::string_view name, std::string_view port, field_kind kind);
+  void note_error(std::string_view what, std::string_view answer);
   state_store* states() const noexcept { return states_.get(); }
 
  protected:
@@ -161,6 +163,19 @@ class process {
   std::shared_ptr<state_store> states_;
   std::vector<connected> ports_;
   construction* making_ = nullptr;  // until the constructors have run; null in plain code
+};
+
+// What may happen to a process, and what it does then; for `describe`, and for those who read the class.
+//
+//   leat::errors told{this, {{"a device that is gone", "tries again every second"}}};
+class errors {
+ public:
+  struct note {
+    std::string_view what, answer;
+  };
+  errors(process* owner, std::initializer_list<note> all) {
+    for (const note& n : all) owner->note_error(n.what, n.answer);
+  }
 };
 
 // What in<T> and out<T> call (csp/channel.hpp).

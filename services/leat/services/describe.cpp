@@ -61,6 +61,8 @@ std::string describe_text(const class_schema& c, const catalog& all) {
   }
   if (!c.settings.empty()) text += "  config\n";
   add_settings(text, c.settings, "    ");
+  if (!c.errors.empty()) text += "  errors\n";
+  for (const error_schema& e : c.errors) text += "    " + e.what + " -> " + e.answer + '\n';
   return text;
 }
 
@@ -79,6 +81,11 @@ std::string describe_json(const class_schema& c, bool end_line) {
     text += "{\"name\":" + quoted(s.name) + ",\"type\":" + quoted(describe_type(s)) +
             ",\"required\":" + (s.required && !s.default_value ? "true" : "false") +
             ",\"default\":" + quoted(to_text(s.default_value)) + ",\"help\":" + quoted(s.help) + '}';
+  }
+  text += "],\"errors\":[";
+  for (const error_schema& e : c.errors) {
+    if (&e != &c.errors.front()) text += ',';
+    text += "{\"what\":" + quoted(e.what) + ",\"answer\":" + quoted(e.answer) + '}';
   }
   return text + "]}" + (end_line ? "\n" : "");
 }

@@ -26,6 +26,7 @@ class deadband : public process {
       between<nanoseconds>(0s, 8760h)};
   key_settings keys{this};
   rejects bad{this};
+  errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   void run() override {
     const band b{*absolute, *percent, *every > 0ns ? *every : nanoseconds::max()};

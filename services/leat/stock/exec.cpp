@@ -40,6 +40,19 @@ class exec : public process {
       "after its end, if others have it open",
       between<nanoseconds>(0s, 1h)};
   rejects bad{this, "a line, or a record, that is wrong"};
+  errors told{
+      this,
+      {{"a line longer than `longest`, or one that is not in `format`", "is wrong, as above"},
+       {"a program that is not there, or cannot be started", "the process fails"},
+       {"a program that exits with another status than 0, or is killed", "the process fails"},
+       {"a program that closes its standard input", "records are lost, counted and told"},
+       {"a program that does not read its standard input", "it waits, and so does the sender"},
+       {"a program that does not end on SIGTERM within `patience`", "SIGKILL, which is told"},
+       {"a program that cannot be killed (of another user)", "told, and left behind"},
+       {"a program that ends while others have its output open",
+        "told after `patience`, and they get SIGTERM and SIGKILL as far as they are in its process group"},
+       {"all readers of `out` have ended", "the program is ended as by a stop"},
+       channel_is_full}};
   passes pass{this};
   complaints lost{*this, "lost"};
 

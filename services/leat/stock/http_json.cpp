@@ -65,6 +65,17 @@ class http_json : public process {
                                   between<nanoseconds>(10ms, 1h)};
   setting<nanoseconds> heartbeat{this, "heartbeat", 15s, "a sign of life on /events without events",
                                  between<nanoseconds>(10ms, 1h)};
+  errors told{
+      this,
+      {{"an address that is taken, or not one of this machine", "the process fails"},
+       {"a record without `key`", "shown under an empty name"},
+       {"more sensors than `keys`", "further ones are not in /latest, which is told"},
+       {"more connections than `connections`", "wait until one has ended"},
+       {"more listeners to /events than three quarters of `connections`", "503, with Retry-After"},
+       {"a request that is none, too large or too slow", "400, 408, 413, 431 and so on"},
+       {"a request that names another host, while it listens on loopback", "403"},
+       {"a listener that does not read for `write_time`, or falls behind the history",
+        "dropped, counted and told at the end"}}};
 
   void run() override {
     net::listener at = net::listen(*listen);

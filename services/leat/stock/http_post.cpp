@@ -39,6 +39,14 @@ class http_post : public process {
   setting<std::int64_t> retries{this, "retries", 0, "then it is `bad` as well; 0: no end",
                                 between(0, 1'000'000)};
   setting<on_bad> bad{this, "bad", on_bad::drop, "what the server does not want: drop it, or fail"};
+  errors told{
+      this,
+      {{"a server that is away, does not answer, answers 5xx, 408 or 429, or something that is no HTTP",
+        "told, and tried again after `retry`, doubled up to `retry_most`; records wait"},
+       {"an answer of 3xx or 4xx, or `retries` tries without success",
+        "dropped, counted and told; with bad = \"fail\" the process fails"},
+       {"an answer that is lost", "posted again: it may come twice"},
+       {"a stop while the server is away", "records in hand are given up, and their number told"}}};
 
   void run() override {
     std::string why;

@@ -48,6 +48,21 @@ class line_reader : public process {
                               between(1, 65536)};
   link_settings links{this};
   rejects bad{this, "a line, or a record in it, that is wrong"};
+  errors told{
+      this,
+      {{"a line longer than `longest`, one that is not UTF-8 or has a zero byte", "is wrong, as above"},
+       {"JSON that is none, a row of csv with another number of fields, quotes that do not end",
+        "is wrong, as above"},
+       {"a record that is no such message as the channel carries", "is wrong, as above"},
+       {"a connection or device that is lost, or silent for the time `silence`", "told, and made again"},
+       {"a peer of a listener that is lost or silent", "its place is free for another"},
+       {"more connections than `peers`", "wait until one has ended"},
+       {"a file that is not there", "the process fails; with follow = true it waits for it"},
+       {"a file that is cut or replaced, with follow = true", "told, and read from its beginning"},
+       {"a file that is a folder, a pipe or a device", "the process fails"},
+       {"an address that is taken, or not one of this machine", "the process fails"},
+       nobody_reads,
+       channel_is_full}};
   passes pass{this};
 
   enum class over : std::uint8_t { ended, lost, enough };

@@ -20,7 +20,10 @@ link_settings::link_settings(process* owner)
             between<nanoseconds>(1ms, 1h)),
       retry_most(owner, "retry_most", 10s, "longest such pause", between<nanoseconds>(1ms, 24h)),
       timeout(owner, "timeout", 10s, "longest time that making a connection or a write may take",
-              between<nanoseconds>(1ms, 24h)) {}
+              between<nanoseconds>(1ms, 24h)) {
+  owner->note_error("a connection that cannot be made, or a device that is not there",
+                    "told, and tried again after `retry`, doubled up to `retry_most`");
+}
 
 std::string link::name() const { return where_.medium == medium::serial ? where_.path : where_.address; }
 

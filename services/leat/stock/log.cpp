@@ -16,6 +16,10 @@ class log : public process {
   record_in values{this, "values", "what to write"};
   setting<stock::level> level{this, "level", stock::level::info, "how much it matters"};
   setting<std::string> prefix{this, "prefix", "", "before each line"};
+  errors told{this,
+              {{"a record of more than about 900 bytes", "its line is cut"},
+               {"a level that the log does not show (LEAT_LOG)", "the record is read, and not written"},
+               {"a standard error that takes nothing", "it waits, and so does the sender"}}};
 
   void run() override {
     for (const record& r : values) {

@@ -27,6 +27,7 @@ class min_max : public process {
                              between<nanoseconds>(0s, 8760h)};
   key_settings keys{this};
   rejects bad{this};
+  errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   struct state {
     extremes numbers = {};

@@ -18,6 +18,7 @@ class moving_average : public process {
                                between(1, 1'000'000)};
   key_settings keys{this};
   rejects bad{this};
+  errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   void run() override {
     passes pass(this);

@@ -104,6 +104,19 @@ class recorder : public process {
                           "a full disk or another error: wait for room, drop records meanwhile, or fail"};
   setting<nanoseconds> retry{this, "retry", 1s, "how soon to try again after an error",
                              between<nanoseconds>(1ms, 1h)};
+  errors told{
+      this,
+      {{"a full disk or quota, or another error while it writes",
+        "told; as `full` says it waits, drops and counts records, or fails"},
+       {"a folder or file that cannot be made or opened at the start",
+        "the process fails, unless the disk is full"},
+       {"a file or folder that is removed", "told, and made again"},
+       {"a file that another recorder writes to", "the process fails"},
+       {"an unfinished line at the end of the last file", "cut off and told"},
+       {"a record with a field that has no column", "a new file with a column more, which is told"},
+       {"more than 1024 columns", "further fields are left out, counted and told"},
+       {"a csv record without any field", "dropped, counted and told"},
+       {"all readers of `written` have ended", "it goes on recording"}}};
 
   void run() override {
     if (prefix->empty() || prefix->find('/') != std::string::npos)

@@ -20,6 +20,7 @@ class sample : public process {
                                 between<nanoseconds>(0s, 8760h)};
   key_settings keys{this};
   rejects bad{this};
+  errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   struct state {
     std::int64_t until_next = 0;

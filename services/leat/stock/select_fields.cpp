@@ -40,6 +40,12 @@ class select_fields : public process {
   setting<std::vector<constant>> constants{
       this, "constants", std::vector<constant>(),
       "fields that are set last, each { field = \"name\", text, number or flag = what }"};
+  errors told{this,
+              {{"a record without a field that is to be left out or renamed", "passed on without it"},
+               {"a record that is left without any field", "passed on empty"},
+               nobody_reads,
+               channel_is_full,
+               no_such_message}};
 
   field_renames checked_names() const {
     std::vector<field_renames::rename> all;

@@ -53,6 +53,11 @@ class sensor_sim : public process {
   setting<std::int64_t> seed{this, "seed", 1, "values are the same for the same seed"};
   setting<std::int64_t> count{this, "count", 0, "it ends after so many values of each sensor; 0: never",
                               at_least(0)};
+  errors told{this,
+              {{"a reader that is too slow for `period`", "values come later; none is left out"},
+               nobody_reads,
+               channel_is_full,
+               no_such_message}};
 
   struct simulated {
     dice random;

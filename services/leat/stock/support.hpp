@@ -54,7 +54,9 @@ class rejects {
  public:
   explicit rejects(process* owner,
                    std::string_view what = "a record that lacks a field, or has another kind of value in it")
-      : bad_(owner, "bad", on_bad::drop, what), told_(*owner, "dropped") {}
+      : bad_(owner, "bad", on_bad::drop, what), told_(*owner, "dropped") {
+    owner->note_error(what, "dropped, counted and told; with bad = \"fail\" the process fails");
+  }
 
   // Throws std::runtime_error if the setting says so. Any G of the process.
   void add(std::string why);
@@ -64,6 +66,14 @@ class rejects {
   std::mutex lock_;
   complaints told_;
 };
+
+// What all have in common that send records to a port.
+inline constexpr errors::note nobody_reads{"all readers of what it sends have ended", "it ends"};
+inline constexpr errors::note channel_is_full{"a channel with full = \"fail\" has no room",
+                                              "the record is lost, counted and told"};
+inline constexpr errors::note no_such_message{
+    "a channel of messages that need a field which a record does not have, or has as another kind",
+    "the process fails"};
 
 // The finite number in this field, or none, which is then rejected.
 std::optional<double> number_in(const record& r, const std::string& field, rejects& bad);
@@ -126,7 +136,9 @@ struct key_settings {
       : key(owner, "key", port, field_kind::any, std::string(),
             "field by whose value records are told apart; none: all are one"),
         most(owner, "keys", 4096, "most values of it that are kept apart; then the oldest is forgotten",
-             between(1, 1'000'000)) {}
+             between(1, 1'000'000)) {
+    owner->note_error("more values of `key` than `keys`", "the one that was silent for longest is forgotten");
+  }
   field_setting<> key;
   setting<std::int64_t> most;
   std::size_t limit() const noexcept { return static_cast<std::size_t>(*most); }

@@ -12,6 +12,7 @@ namespace {
 class merge : public process {
   record_in values{this, "values", "one channel or several; none is served before the others"};
   record_out out{this, "out", fields_like("values"), "all of them"};
+  errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   void run() override {
     passes pass(this);
@@ -27,6 +28,11 @@ class tee : public process {
   record_out second{this, "out2", fields_like("values"), "all of them again", optional_port};
   record_out third{this, "out3", fields_like("values"), "all of them again", optional_port};
   record_out fourth{this, "out4", fields_like("values"), "all of them again", optional_port};
+  errors told{this,
+              {{"the readers of one port have ended", "that port is left out; it ends when all have"},
+               {"a reader that is slow", "all wait for it, unless its channel drops"},
+               channel_is_full,
+               no_such_message}};
 
   void run() override {
     passes pass(this);

@@ -23,6 +23,11 @@ class ticker : public process {
                                "ticks that could not be sent in time: all but the last are left out, all are "
                                "sent at once, or all later ones are put off"};
   setting<std::int64_t> count{this, "count", 0, "it ends after so many; 0: never", at_least(0)};
+  errors told{this,
+              {{"ticks that could not be sent in time", "as `missed` says"},
+               nobody_reads,
+               channel_is_full,
+               no_such_message}};
 
   void run() override {
     passes pass(this);
