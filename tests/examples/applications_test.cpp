@@ -2,8 +2,12 @@
 //
 // The example applications, as a user runs them; each with what goes wrong in it.
 #include <netinet/in.h>
+#include <sched.h>
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "services/program.hpp"
 
@@ -35,6 +39,61 @@ int free_port() {
                      ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0;
   ::close(fd);
   return bound ? ntohs(at.sin_port) : 0;
+}
+
+// Of all threads of a process, in nanoseconds: on a CPU, and waiting for one because others had it.
+struct cpu_times {
+  double used = 0, waited = 0;
+};
+cpu_times cpu_times_of(pid_t pid) {
+  cpu_times all;
+  std::error_code ec;
+  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/task", ec), end;
+       !ec && at != end; at.increment(ec)) {
+    double used = 0, waited = 0;
+    if (std::ifstream(at->path() / "schedstat") >> used >> waited) {
+      all.used += used;
+      all.waited += waited;
+    }
+  }
+  return all;
+}
+
+// What it would be if nobody else wanted the CPUs: load makes threads wait, and that is known.
+double pictures_a_second(int procs) {
+  const scratch_folder folder;
+  const std::string board = folder.file(
+      "board.toml", "leat = 1\nservices = [\"" + examples +
+                        "image-farm/image-farm.toml\"]\n[runtime]\nprocs = " + std::to_string(procs) + "\n");
+  program farm({bin + "image-farm", "run", board}, {"FARM_TIME=1s"});
+  ::usleep(200'000);
+  const cpu_times before = cpu_times_of(farm.pid());
+  ::usleep(600'000);
+  const cpu_times after = cpu_times_of(farm.pid());
+  if (farm.end() != 0) return 0;
+  const std::size_t at = farm.said.find("pictures, ");
+  const double told = at == std::string::npos ? 0 : std::atof(farm.said.c_str() + at + 10);
+  const double used = after.used - before.used, waited = after.waited - before.waited;
+  return used > 0 ? told * (1 + waited / used) : told;
+}
+
+// A container may have many CPUs, and the right to use one.
+bool two_cpus_are_given() {
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    while (!over) {
+    }
+  });
+  const cpu_times before = cpu_times_of(::getpid());
+  const leat::time_point begin = leat::now();
+  for (const leat::deadline end(std::chrono::milliseconds(200)); !end.expired();) {
+  }
+  const cpu_times after = cpu_times_of(::getpid());
+  const double wall = static_cast<double>((leat::now() - begin).count());
+  over = true;
+  other.join();
+  if (after.used == 0) return true;  // this system does not tell
+  return after.used + after.waited - before.used - before.waited > 1.5 * wall;
 }
 
 bool has_command(const char* name) {
@@ -69,6 +128,26 @@ TEST_CASE(
   CHECK(has(farm.said, "looked at "));
   CHECK(has(farm.said, "channel farm/findings"));
   CHECK_FALSE(has(farm.said, "(lost"));
+}
+
+TEST_CASE("image-farm: two Ps look at more pictures than one") {
+  cpu_set_t ours;
+  if (::sched_getaffinity(0, sizeof ours, &ours) != 0 || CPU_COUNT(&ours) < 2) {
+    MESSAGE("skipped: there is one CPU");
+    return;
+  }
+  if (!two_cpus_are_given()) {
+    MESSAGE("skipped: two threads do not get more than one CPU here");
+    return;
+  }
+  // The best of some rounds, one after the other, so that a load that comes and goes meets both.
+  double one = 0, two = 0;
+  for (int round = 0; round < 6 && !(two > 1.3 * one); ++round) {
+    one = std::max(one, pictures_a_second(1));
+    two = std::max(two, pictures_a_second(2));
+  }
+  CHECK(one > 0);
+  CHECK(two > 1.3 * one);
 }
 
 TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {

@@ -139,6 +139,7 @@ class program {
   program& operator=(const program&) = delete;
 
   void signal(int number) const { ::kill(pid_, number); }
+  pid_t pid() const noexcept { return pid_; }
   // False: it ended, or said nothing at all for so long.
   bool says(const std::string& text, std::chrono::milliseconds wait = patience) {
     while (said.find(text) == std::string::npos)
