@@ -17,6 +17,10 @@ std::string everything(stream& s) {
 child shell(const std::string& script, child_options o = {}) { return child({"sh", "-c", script}, o); }
 
 bool exists(pid_t pid) { return ::kill(pid, 0) == 0; }
+bool is_zombie(pid_t pid) {
+  std::string number, name, state;
+  return (std::ifstream("/proc/" + std::to_string(pid) + "/stat") >> number >> name >> state) && state == "Z";
+}
 
 // With a pidfd, and with a thread of its own.
 template <class F>
@@ -166,6 +170,25 @@ TEST_CASE("the destructor kills a child that is left, even one that will not lis
       CHECK(exists(pid));
     }
     CHECK_FALSE(exists(pid));
+  });
+}
+
+TEST_CASE("a group is reached after the end of its first, and ends with the object") {
+  both_ways([](bool pidfd) {
+    pid_t other = -1;
+    {
+      child c = shell("sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 0.1; exit 3",
+                      {.out = stdio::pipe, .own_group = true, .use_pidfd = pidfd});
+      other = std::stoi(c.out().read_line(patience).value_or("-1"));
+      REQUIRE(other > 1);
+      CHECK(c.wait(patience).code == 3);
+      CHECK(c.wait(patience).code == 3);
+      CHECK_FALSE(c.is_running());
+      c.kill_group(SIGTERM);  // to which it is deaf
+      CHECK(exists(other));
+    }
+    // Whoever reaps orphans here may take its time.
+    CHECK(eventually([&] { return !exists(other) || is_zombie(other); }));
   });
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Only the owner reaps the child (look), so its number is its own until then, and a kill cannot meet another
-// process. Who waits sees its end by a pidfd; without those, by a G that blocks a thread of its own in waitid
-// and leaves the child to be reaped (WNOWAIT).
+// process. One with a group of its own is reaped last of all (end): its number is that of the group, which
+// must be nobody else's as long as kill_group may be called. Who waits sees its end by a pidfd; without
+// those, by a G that blocks a thread of its own in waitid and leaves the child to be reaped (WNOWAIT).
 #include <leat/net/child.hpp>
 
 #include <fcntl.h>
@@ -203,6 +204,7 @@ struct child::state {
   bool look(std::error_code& ec) noexcept;
   void wait_for_end(std::error_code& ec, deadline until);
   int send(int signal) noexcept;
+  int send_group(int signal) noexcept;
 };
 
 // The error, or 0.
@@ -215,12 +217,18 @@ int child::state::send(int signal) noexcept {
   return ::kill(pid, signal) == 0 ? 0 : errno;
 }
 
-// Has it ended? Then reaps it.
+// The error, or 0; ESRCH: there is nobody.
+int child::state::send_group(int signal) noexcept {
+  if (gone) return 0;
+  return ::kill(-pid, signal) == 0 ? 0 : errno;
+}
+
+// Has it ended? Then reaps it, unless its number is needed.
 bool child::state::look(std::error_code& ec) noexcept {
   siginfo_t info{};
   int r = 0, error = 0;
-  while ((r = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG)) != 0 &&
-         (error = errno) == EINTR) {
+  const int how = WEXITED | WNOHANG | (own_group ? WNOWAIT : 0);
+  while ((r = ::waitid(P_PID, static_cast<id_t>(pid), &info, how)) != 0 && (error = errno) == EINTR) {
   }
   if (r != 0) {
     gone = error == ECHILD;  // the program ignores SIGCHLD, or waits for all its children
@@ -295,8 +303,12 @@ child::~child() { end(); }
 
 void child::end() noexcept {
   if (!s_) return;
-  (void)s_->send(SIGKILL);
-  if (!s_->status && !s_->gone) reap(s_->pid);
+  // Of another user, by now: it ends when it wants to, and nobody waits for that.
+  bool out_of_reach = s_->send(SIGKILL) == EPERM;
+  if (s_->own_group) (void)s_->send_group(SIGKILL);
+  std::error_code ignored;
+  if (out_of_reach && s_->look(ignored)) out_of_reach = false;
+  if (!s_->gone && !out_of_reach && (!s_->status || s_->own_group)) reap(s_->pid);
   s_.reset();
 }
 
@@ -343,10 +355,9 @@ void child::kill(int signal) {
 
 void child::kill_group(int signal) {
   if (!s_ || !s_->own_group) return kill(signal);
-  // Until it is reaped, its number is that of its group and of no other.
-  if (s_->status || s_->gone) return;
-  if (::kill(-s_->pid, signal) != 0 && errno != ESRCH)
-    throw std::system_error(errno, std::system_category(), "leat::net::child: kill_group");
+  const int error = s_->send_group(signal);
+  if (error != 0 && error != ESRCH)
+    throw std::system_error(error, std::system_category(), "leat::net::child: kill_group");
 }
 
 bool child::is_running() const noexcept {

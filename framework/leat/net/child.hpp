@@ -30,8 +30,8 @@ struct child_options {
   // On top of this program's own: "NAME=value" sets, "NAME" alone removes.
   std::vector<std::string> env = {};
   std::string cwd = {};  // empty: this program's
-  // In a process group of its own: signals from the terminal do not reach it, and kill_group does it and
-  // those that it has started.
+  // In a process group of its own: signals from the terminal do not reach it; kill_group reaches it and those
+  // that it has started, also after its own end. They are killed with the end of this object.
   bool own_group = false;
   bool use_pidfd = true;  // false: wait on a thread of its own, as on systems without pidfds
 };
@@ -52,7 +52,8 @@ class child {
   explicit child(const std::vector<std::string>& argv, const child_options& options = {});
   child(child&&) noexcept;
   child& operator=(child&& other) noexcept;
-  // Kills it (SIGKILL) unless it has ended, and waits for its end.
+  // Kills it (SIGKILL) unless it has ended, and waits for its end; one that has become another user's, and so
+  // cannot be killed, is left behind.
   ~child();
 
   // This program's ends of its pipes. Throw std::logic_error for what was not asked to be one.
