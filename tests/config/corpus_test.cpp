@@ -82,7 +82,8 @@ TEST_CASE("each broken file is reported as expected, to the column") {
                            "thread",
                            "map",
                            "unknown-field",
-                           "field-type"}) {
+                           "field-type",
+                           "syntax"}) {
     CAPTURE(rule);
     CHECK(rules.count(rule) == 1);
   }
@@ -109,9 +110,12 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
       {"a channel without a writer", "no-writer", {"channel-no-writer"}},
       {"type mismatches", "type-mismatch", {"channel-types", "channel-types-reply", "channel-types-unnamed"}},
       {"readers that share values, where the file does not say so", "compete", {"channel-compete"}},
+      {"texts with a syntax of their own, such as addresses",
+       "syntax",
+       {"setting-syntax", "setting-syntax-together", "setting-syntax-thrown"}},
       {"fields of records that are not there",
        "unknown-field",
-       {"field-unknown", "field-default", "field-needed"}},
+       {"field-unknown", "field-default", "field-needed", "field-by-settings", "field-by-settings-default"}},
       {"fields that hold something else", "field-type", {"field-kind"}},
       {"duplicate ids", "duplicate", {"duplicate-process", "duplicate-key", "duplicate-channel-in-port"}},
       {"cycles of channels that block", "cycle", {"cycle", "cycle-self"}},

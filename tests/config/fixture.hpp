@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,6 +120,56 @@ class test_catalog final : public catalog {
     trend.ports.push_back(converting(in("values", "record")));
     trend.ports.back().fields = {{"value", field_kind::real}};
     add(trend);
+
+    class_schema line{.name = "line-reader", .help = "sends a record for each line"};
+    line.ports.push_back(converting(out("values", "record")));
+    line.ports.back().sends = [](const value& settings, const std::vector<record_field>*) {
+      std::optional<std::vector<record_field>> all;
+      const auto& columns = settings.find("columns")->get<value::list>();
+      if (!columns.empty()) all.emplace();
+      for (const value& v : columns) all->push_back({v.get<std::string>()});
+      return all;
+    };
+    line.settings.push_back(
+        {.name = "from", .kind = kind::text, .required = true, .judge_text = [](const std::string& text) {
+           return std::string(text.find(':') == text.npos ? "expected HOST:PORT" : "");
+         }});
+    line.settings.push_back({.name = "columns",
+                             .kind = kind::list,
+                             .element = {{.kind = kind::text,
+                                          .judge_text =
+                                              [](const std::string& text) {
+                                                return std::string(text.empty() ? "a column has no name"
+                                                                                : "");
+                                              }}},
+                             .default_value = value(value::list()),
+                             .judge = [](const value& names) {
+                               std::vector<fault> wrong;
+                               const auto& all = names.get<value::list>();
+                               for (std::size_t i = 1; i < all.size(); ++i)
+                                 if (all[i] == all[0]) wrong.push_back({"two columns are one", &all[i]});
+                               return wrong;
+                             }});
+    line.settings.push_back({.name = "least", .kind = kind::integer, .default_value = value(0)});
+    line.settings.push_back({.name = "most", .kind = kind::integer, .default_value = value(9)});
+    line.judges.push_back([](const value& settings) {
+      std::vector<fault> wrong;
+      const value* const least = settings.find("least");
+      if (least->get<std::int64_t>() == 13) throw std::runtime_error("bad luck");
+      if (least->get<std::int64_t>() > settings.find("most")->get<std::int64_t>())
+        wrong.push_back({"`least` is above `most`", least});
+      return wrong;
+    });
+    add(line);
+
+    class_schema writer{.name = "line-writer", .help = "takes records"};
+    writer.ports.push_back(converting(in("values", "record")));
+    writer.ports.back().needs = [](const value& settings) {
+      const value* const field = settings.find("field");
+      return std::vector<needed_field>{{field->get<std::string>(), field_kind::any, field}};
+    };
+    writer.settings.push_back({.name = "field", .kind = kind::text, .default_value = value("line")});
+    add(writer);
 
     for (const char* name : {"answer", "query", "reading", "sample"})
       messages_.push_back({.name = name,

@@ -40,6 +40,21 @@ std::string chain(int processes, const char* last_key = "") {
   return text + last_key;
 }
 
+// So many columns, each with another name behind it.
+std::string renamed_columns(int n) {
+  std::string columns, names;
+  for (int i = 0; i < n; ++i) {
+    const std::string number = std::to_string(i);
+    columns += "\"c" + number + "\", ";
+    names += "f" + number + " = \"c" + number + "\"\n";
+  }
+  return "leat = 1\n[process.read]\nuse = \"line-reader\"\nconfig = { from = \"host:1\", columns = [" +
+         columns +
+         "] }\n[process.band]\nuse = \"deadband\"\nconfig = { field = \"f0\" }\nin = { values = "
+         "\"read.values\" }\n[process.band.map.values]\n" +
+         names + "[process.take]\nuse = \"recorder\"\nin = { values = \"band.out\" }\n";
+}
+
 // Each `find` replaced; in one pass, since the text may be long.
 std::string replaced(const std::string& text, const std::string& find, const std::string& put) {
   std::string result;
@@ -78,6 +93,13 @@ TEST_CASE("a file of 1,000 processes is checked in less than 100 ms") {
 TEST_CASE("ten times the processes take about ten times as long, not a hundred times") {
   const leat::nanoseconds small = best_of_some(chain(1000), true), large = best_of_some(chain(10000), true);
   MESSAGE("10,000 processes: ", large.count() / 1000, " us");
+  CHECK(large < 40 * small);
+}
+
+TEST_CASE("ten times the fields take about ten times as long as well") {
+  const leat::nanoseconds small = best_of_some(renamed_columns(1000), true),
+                          large = best_of_some(renamed_columns(10000), true);
+  MESSAGE("10,000 fields: ", large.count() / 1000, " us");
   CHECK(large < 40 * small);
 }
 

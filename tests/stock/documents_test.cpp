@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,6 +15,7 @@
 #include <leat/net/child.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/sched/run.hpp>
+#include <leat/sched/time.hpp>
 #include <leat/services/describe.hpp>
 #include <leat/stock.hpp>
 
@@ -44,6 +47,29 @@ TEST_CASE("each piece of TOML in docs/stock.md passes the check without a warnin
     CHECK(checked.found.all().empty());
   }
   CHECK(pieces > 2);
+}
+
+TEST_CASE(
+    "what is wrong with settings of a syntax of their own is told to the column, before anything runs") {
+  leat::stock::use();
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(LEAT_STOCK_BROKEN);
+  std::size_t files = 0;
+  for (const auto& e : std::filesystem::directory_iterator(".")) {
+    if (e.path().extension() != ".toml") continue;
+    ++files;
+    const std::string name = e.path().filename().string();
+    CAPTURE(name);
+    const auto checked = leat::config::check({name}, leat::program_catalog());
+    const std::string shown = leat::config::render(checked.found, checked.sources);
+    const std::string expected = name.substr(0, name.rfind('.')) + ".expected";
+    // After a change of wording; then look at the difference.
+    if (::getenv("LEAT_WRITE_EXPECTED")) std::ofstream(expected) << shown;
+    CHECK(shown == content(expected));
+    CHECK(!checked.plan.has_value());
+  }
+  CHECK(files >= 7);
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("docs/stock.md tells of each class and each of its settings") {
@@ -84,6 +110,9 @@ TEST_CASE("describe tells the errors of a class, to people and to programs") {
   const leat::class_schema& c = *leat::program_catalog().find_class("log");
   const std::string text = leat::services::describe_text(c, leat::program_catalog());
   CHECK(text.find("\n  errors\n    a record of more than about 900 bytes -> its line is cut\n") !=
+        std::string::npos);
+  const leat::class_schema& s = *leat::program_catalog().find_class("select-fields");
+  CHECK(leat::services::describe_text(s, leat::program_catalog()).find("sends { what settings say }\n") !=
         std::string::npos);
   CHECK(leat::services::describe_json(c).find(
             R"("errors":[{"what":"a record of more than about 900 bytes","answer":"its line is cut"},)") !=

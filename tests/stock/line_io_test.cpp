@@ -88,7 +88,7 @@ TEST_CASE("what cannot be read is a clear failure") {
     };
     CHECK(why("file:/no/such/file") == "/no/such/file: No such file or directory");
     CHECK(why("file:/dev/null") == "/dev/null is no regular file: Invalid argument");
-    CHECK(why("files:/x").starts_with("from = \"files:/x\": expected"));
+    CHECK(why("files:/x").find("setting 'from': expected \"stdin\"") != std::string::npos);
     CHECK(why("serial:/dev/null?baud=51").find("no port has 51 baud") != std::string::npos);
     CHECK(why("udp:127.0.0.1:0", "csv") ==
           "columns: must be given, since a datagram has no first line that could name them");
@@ -359,7 +359,7 @@ TEST_CASE("a full disk fails the process, and so does a place that cannot be wri
     };
     CHECK(why("file:/dev/full").ends_with("No space left on device"));
     CHECK(why("file:/no/such/folder/x").ends_with("No such file or directory"));
-    CHECK(why("tcp:nowhere").starts_with("to = \"tcp:nowhere\": expected"));
+    CHECK(why("tcp:nowhere").find("setting 'to': expected HOST:PORT") != std::string::npos);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <leat/stock/csv.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/line_format.hpp>
 #include <leat/stock/line_place.hpp>
 #include <leat/stock/line_splitter.hpp>
@@ -35,6 +36,62 @@ TEST_CASE("a place says where lines come from") {
   CHECK(parse_place("to", "udp:example.org:7000", direction::write).address == "example.org:7000");
   CHECK(parse_place("from", "unix:/run/x", direction::read).address == "unix:/run/x");
   CHECK(parse_place("from", "unix-listen:@x", direction::read).medium == medium::unix_listen);
+}
+
+TEST_CASE("settings are judged by their text alone") {
+  CHECK(judge_listen("127.0.0.1:8080").empty());
+  CHECK(judge_listen("unix:/run/x.sock").empty());
+  CHECK(judge_listen("localhost:80") == "'localhost' is no address in numbers");
+  CHECK(judge_remote("localhost:http").empty());
+  CHECK(judge_remote("localhost:0") == "'0' is no port: 1 to 65535");
+  CHECK(judge_url("http://example.org").empty());
+  CHECK(judge_url("http://[::1]:8080/in?x=1").empty());
+  CHECK(judge_url("http://example.org:99999/") == "'99999' is no port: 1 to 65535");
+  CHECK(judge_header("X-Key: a:b").empty());
+  CHECK(judge_header("Host: x") == "Host is told by the client itself");
+  CHECK(judge_separator(";").empty());
+  CHECK(!judge_separator("").empty());
+  CHECK(judge_file_prefix("records").empty());
+  CHECK(!judge_file_prefix(std::string(300, 'x')).empty());
+  CHECK(judge_variable("A").empty());
+  CHECK(judge_variable("A=").empty());
+  CHECK(judge_command(value(value::list{value("ls"), value("")})).empty());
+}
+
+TEST_CASE("no text harms those who judge it") {
+  const std::string seeds[] = {"tcp:[::1]:80", "serial:/dev/x?baud=9600&parity=even&stop=1",
+                               "unix:@x",      "http://user@host:80/a?b#c",
+                               "Name: value",  "A=b",
+                               "udp:0.0.0.0:7"};
+  std::uint64_t state = 1;
+  const auto random = [&](std::uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  std::size_t right = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = seeds[random(std::size(seeds))];
+    for (std::uint64_t n = random(6); n > 0; --n) {
+      const std::size_t at = random(text.size() + 1);
+      switch (random(4)) {
+        case 0: text.insert(at, 1, static_cast<char>(random(256))); break;
+        case 1: text.erase(at, random(4)); break;
+        case 2: text.insert(at, text.substr(random(text.size() + 1), random(8))); break;
+        default: text.insert(at, 1, ":?&=[]@/#\0 \r"[random(13)]); break;
+      }
+    }
+    for (const text_judge judge :
+         {judge_reading, judge_writing, judge_listen, judge_url, judge_header, judge_separator, judge_folder,
+          judge_optional_folder, judge_file_prefix, judge_field_name, judge_variable})
+      right += judge(text).empty();
+    // What is found right must be read without a complaint.
+    if (judge_reading(text).empty()) CHECK_NOTHROW(parse_place("from", text, direction::read));
+    if (judge_writing(text).empty()) CHECK_NOTHROW(parse_place("to", text, direction::write));
+    const value list(value::list{value(text), value(text)});
+    CHECK(judge_columns(list).size() == (text.empty() ? 2 : 1));
+    (void)judge_command(list);
+  }
+  CHECK(right > 20000);
 }
 
 TEST_CASE("a serial port has its options after a question mark") {

@@ -322,15 +322,26 @@ TEST_CASE("a folder that vanishes is made again") {
 
 TEST_CASE("a folder that cannot be made is waited for") {
   run_clean(with_procs(2), [] {
+    for (const char* full : {"wait", "drop", "fail"}) {
+      recording impossible;
+      put(impossible.folder, "in the way");
+      impossible.r.set("full", full).start();
+      CHECK(impossible.r.failure() == "make or read the folder " + impossible.folder + ": Not a directory");
+      recording nowhere;
+      nowhere.r.set("prefix", "no-such").set("full", full);
+      fs::create_directory(nowhere.folder);
+      fs::create_directory(nowhere.folder + "/no-such-000001.csv");
+      nowhere.r.start();
+      CHECK(nowhere.r.failure().ends_with("Is a directory"));
+    }
     log_reader log;
     recording x;
-    put(x.folder, "in the way");
+    leat::channel<record> written = x.r.channel("written");
     x.r.set("retry", 1ms).start();
     x.values.send(numbered(1));
     CHECK(eventually([&] { return log.count("waiting") == 1; }));
     fs::remove(x.folder);
     CHECK(x.finish() == ended::returned);
-    CHECK(contents(x.file(1)) == "n\n1\n");
   });
 }
 

@@ -3,12 +3,16 @@
 // Records: which fields there are at each port, as far as that is known before anything runs, and whether
 // those that settings, maps and messages name are among them.
 //
-// A message says which fields it has. So does an out port of a class; one that passes on what comes in has
-// the fields of that. What nobody says is not known, and nothing is checked against it; so it is in a circle.
+// A message says which fields it has. So does an out port of a class, or a function of its settings; one that
+// passes on what comes in has the fields of that. What nobody says is not known, and nothing is checked
+// against it; so it is in a circle.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <leat/config/resolve.hpp>
@@ -21,45 +25,62 @@ namespace {
 
 constexpr std::string_view records = "record";
 
-using fields = std::vector<record_field>;
-
-const record_field* find(const fields& among, std::string_view name) {
-  const auto at =
-      std::find_if(among.begin(), among.end(), [&](const record_field& f) { return f.name == name; });
-  return at == among.end() ? nullptr : &*at;
-}
-
-void add(fields& to, const fields& more) {
-  for (const record_field& f : more) {
-    const auto known =
-        std::find_if(to.begin(), to.end(), [&](const record_field& k) { return k.name == f.name; });
-    if (known == to.end())
-      to.push_back(f);
-    else if (known->kind != f.kind)
-      known->kind = field_kind::any;
+// Of a file there may be many, and many ports with the same: they are looked up by name, and shared.
+class fields {
+ public:
+  fields() = default;
+  explicit fields(std::vector<record_field> all) : all_(std::move(all)) {
+    for (std::size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);
   }
+  fields(const fields&) = delete;
+  fields& operator=(const fields&) = delete;
+
+  const record_field* find(std::string_view name) const {
+    const auto at = by_name_.find(name);
+    return at == by_name_.end() ? nullptr : &all_[at->second];
+  }
+  const std::vector<record_field>& all() const noexcept { return all_; }
+
+ private:
+  std::vector<record_field> all_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
+};
+using known_fields = std::shared_ptr<const fields>;  // null: not known
+
+known_fields joined(const known_fields& some, const known_fields& more) {
+  if (!some || !more || some == more || more->all().empty()) return more ? some : more;
+  if (some->all().empty()) return more;
+  std::vector<record_field> out = some->all();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (const record_field* const same = more->find(out[i].name); same && same->kind != out[i].kind)
+      out[i].kind = field_kind::any;
+  for (const record_field& f : more->all())
+    if (!some->find(f.name)) out.push_back(f);
+  return std::make_shared<const fields>(std::move(out));
 }
 
 // As field_renames does it at run time: who takes the name of another displaces it.
-fields renamed(const fields& from, const std::vector<rename_plan>& names, std::string rename_plan::*is,
-               std::string rename_plan::*becomes) {
-  fields out;
-  for (record_field f : from) {
-    const auto changes =
-        std::find_if(names.begin(), names.end(), [&](const rename_plan& r) { return r.*is == f.name; });
-    const bool taken = std::any_of(names.begin(), names.end(), [&](const rename_plan& r) {
-      return r.*becomes == f.name && find(from, r.*is);
-    });
-    if (changes != names.end())
-      f.name = *changes.*becomes;
-    else if (taken)
+known_fields renamed(const known_fields& from, const std::vector<rename_plan>& names,
+                     std::string rename_plan::*is, std::string rename_plan::*becomes) {
+  if (!from || names.empty()) return from;
+  std::unordered_map<std::string_view, std::string_view> changes;
+  std::unordered_set<std::string_view> taken;
+  for (const rename_plan& r : names) {
+    changes.emplace(r.*is, r.*becomes);
+    if (from->find(r.*is)) taken.insert(r.*becomes);
+  }
+  std::vector<record_field> out;
+  for (record_field f : from->all()) {
+    if (const auto change = changes.find(f.name); change != changes.end())
+      f.name = change->second;
+    else if (taken.contains(f.name))
       continue;
     out.push_back(std::move(f));
   }
-  return out;
+  return std::make_shared<const fields>(std::move(out));
 }
 
-std::string list_of(const fields& all) {
+std::string list_of(const std::vector<record_field>& all) {
   constexpr std::size_t enough = 8;
   std::string out;
   for (std::size_t i = 0; i < all.size() && i < enough; ++i) out += (i ? ", '" : "'") + all[i].name + '\'';
@@ -84,13 +105,15 @@ class field_check {
       }
       for (const setting_schema& s : process.type->settings)
         if (!s.field_of.empty()) check_setting(p, s);
+      for (index i = 0; i < process.ports.size(); ++i)
+        if (process.ports[i].schema && process.ports[i].schema->needs) check_needs(p, i);
     }
     for (index c = 0; c < d_.out.channels.size(); ++c) check_dead_letters(c);
   }
 
  private:
-  // In the words of the channel's messages. None: not known.
-  const std::optional<fields>& of_channel(index channel) {
+  // In the words of the channel's messages.
+  known_fields of_channel(index channel) {
     // A chain that is too long for the stack is not known either.
     if (asked_[channel] || depth_ > longest_chain) return channels_[channel];
     asked_[channel] = true;  // whoever comes back here before it is known goes in a circle
@@ -100,55 +123,60 @@ class field_check {
       unsigned& depth;
     } here(depth_);
     const channel_plan& c = d_.out.channels[channel];
-    std::optional<fields> out(std::in_place);
+    known_fields out;
     if (c.message != records) {
       const message_schema* const m = d_.classes.find_message(c.message);
-      if (m && !m->as_record.empty())
-        out = m->as_record;
-      else
-        out.reset();
-    } else if (c.dead_letters || c.writers.empty()) {
-      out.reset();
-    } else {
+      if (m && !m->as_record.empty()) out = std::make_shared<const fields>(m->as_record);
+    } else if (!c.dead_letters && !c.writers.empty()) {
+      out = std::make_shared<const fields>();
       for (const endpoint& e : c.writers) {
-        const std::optional<fields> sent = of_out_port(e.process, e.port);
-        if (!sent) {
-          out.reset();
-          break;
-        }
-        add(*out, renamed(*sent, d_.out.processes[e.process].ports[e.port].names, &rename_plan::here,
-                          &rename_plan::there));
+        if (!out) break;
+        out = joined(out,
+                     renamed(of_out_port(e.process, e.port), d_.out.processes[e.process].ports[e.port].names,
+                             &rename_plan::here, &rename_plan::there));
       }
     }
     return channels_[channel] = std::move(out);
   }
 
   // In the words of the process.
-  std::optional<fields> of_out_port(index process, index port) {
+  known_fields of_out_port(index process, index port) {
     const process_plan& p = d_.out.processes[process];
     const port_schema* const s = p.ports[port].schema;
-    if (!s || !s->converts || (s->fields.empty() && s->fields_of.empty())) return std::nullopt;
-    std::optional<fields> out(std::in_place);
-    if (!s->fields_of.empty()) {
+    if (!s || !s->converts || (s->fields.empty() && s->fields_of.empty() && !s->sends)) return {};
+    known_fields in;
+    if (!s->fields_of.empty())
       for (index i = 0; i < p.ports.size(); ++i)
-        if (p.ports[i].schema && p.ports[i].schema->name == s->fields_of) out = of_in_port(process, i);
-      if (!out) return out;
-    }
-    add(*out, s->fields);
-    return out;
+        if (p.ports[i].schema && p.ports[i].schema->name == s->fields_of) in = of_in_port(process, i);
+    if (s->sends) return made_by(*s, process, in);
+    const auto own = std::make_shared<const fields>(s->fields);
+    return s->fields_of.empty() ? own : joined(in, own);
   }
 
-  std::optional<fields> of_in_port(index process, index port) {
+  known_fields made_by(const port_schema& s, index process, const known_fields& in) const {
+    if (!d_.good_settings[process]) return {};
+    try {
+      std::optional<std::vector<record_field>> sent =
+          s.sends(d_.out.processes[process].settings, in ? &in->all() : nullptr);
+      return sent ? std::make_shared<const fields>(std::move(*sent)) : nullptr;
+    } catch (const std::exception&) {
+      return {};  // what the class cannot say is not known
+    }
+  }
+
+  known_fields of_in_port(index process, index port) {
     const port_plan& at = d_.out.processes[process].ports[port];
-    if (at.channels.empty()) return std::nullopt;
-    fields out;
+    if (at.channels.empty()) return {};
+    known_fields out = std::make_shared<const fields>();
     for (const index c : at.channels) {
-      const std::optional<fields>& there = of_channel(c);
-      if (!there) return std::nullopt;
-      add(out, renamed(*there, at.names, &rename_plan::there, &rename_plan::here));
+      const known_fields there = of_channel(c);
+      if (!there) return {};
+      out = joined(out, renamed(there, at.names, &rename_plan::there, &rename_plan::here));
       // A field that is mapped to one that is not there has been reported for that.
+      std::vector<record_field> reported;
       for (const rename_plan& r : at.names)
-        if (!find(*there, r.there)) add(out, {{r.here}});
+        if (!there->find(r.there)) reported.push_back({r.here});
+      out = joined(out, std::make_shared<const fields>(std::move(reported)));
     }
     return out;
   }
@@ -164,34 +192,34 @@ class field_check {
 
   void unknown_field(place at, const std::string& what, std::string_view name, const fields& among) {
     std::vector<std::string_view> names;
-    names.reserve(among.size());
-    for (const record_field& f : among) names.push_back(f.name);
+    names.reserve(among.all().size());
+    for (const record_field& f : among.all()) names.push_back(f.name);
     const std::string near = nearest_while_few(name, names, d_.found);
     finding& f = d_.found.error("unknown-field", at, what + did_you_mean(near));
     f.suggestion = near;
-    if (near.empty()) f.label = "it has " + list_of(among);
+    if (near.empty()) f.label = "it has " + list_of(among.all());
   }
 
   std::string channel_name(index channel) const { return "channel '" + d_.out.channels[channel].name + "'"; }
 
   void check_map(index process, index port, index channel) {
     const port_plan& at = d_.out.processes[process].ports[port];
-    const std::optional<fields>& there = of_channel(channel);
+    const known_fields there = of_channel(channel);
     if (!there) return;
     for (const rename_plan& r : at.names)
-      if (!find(*there, r.there))
+      if (!there->find(r.there))
         unknown_field(r.there_at, channel_name(channel) + " has no field '" + r.there + "'", r.there, *there);
   }
 
   void check_in(index process, index port) {
     const port_plan& at = d_.out.processes[process].ports[port];
     for (const index c : at.channels) check_map(process, port, c);
-    const std::optional<fields> known = of_in_port(process, port);
+    const known_fields known = of_in_port(process, port);
     if (!known) return;
     const place where = joined_at(process, port, at.channels.front());
     const std::string who = d_.out.processes[process].name + '.' + at.schema->name;
     for (const record_field& wanted : at.schema->fields) {
-      const record_field* const got = find(*known, wanted.name);
+      const record_field* const got = known->find(wanted.name);
       if (!got && !wanted.optional)
         unknown_field(where,
                       who + " needs a field '" + wanted.name + "'; " + channel_name(at.channels.front()) +
@@ -217,7 +245,7 @@ class field_check {
     const value* const given = p.settings.find(s.name);
     if (port == p.ports.end() || !given || port->channels.empty()) return;
     const auto number = static_cast<index>(port - p.ports.begin());
-    const std::optional<fields> known = of_in_port(process, number);
+    const known_fields known = of_in_port(process, number);
     if (!known) return;
     std::vector<const value*> names{given};
     if (const auto* const list = given->get_if<value::list>()) {
@@ -229,7 +257,7 @@ class field_check {
       if (!name || name->empty()) continue;
       const bool written = v->at().known();
       const place at = written ? v->at() : joined_at(process, number, port->channels.front());
-      const record_field* const got = find(*known, *name);
+      const record_field* const got = known->find(*name);
       const std::string who = p.name + '.' + port->schema->name;
       if (got)
         check_kind(at, who, *got, s.field_holds);
@@ -243,13 +271,48 @@ class field_check {
     }
   }
 
+  static std::string words_for(const process_plan& p, const value* named_by) {
+    if (const auto* const all = p.settings.get_if<value::table>())
+      for (const value_member& m : *all)
+        if (&m.value == named_by) return "setting '" + m.key + "' means unless it says another";
+    return "'" + p.type->name + "' needs";
+  }
+
+  // What the settings name in a way of their own.
+  void check_needs(index process, index port) {
+    const process_plan& p = d_.out.processes[process];
+    const port_plan& at = p.ports[port];
+    if (!d_.good_settings[process] || at.channels.empty()) return;
+    const known_fields known = of_in_port(process, port);
+    if (!known) return;
+    std::vector<needed_field> wanted;
+    try {
+      wanted = at.schema->needs(p.settings);
+    } catch (const std::exception&) {
+      return;
+    }
+    const std::string who = p.name + '.' + at.schema->name;
+    for (const needed_field& f : wanted) {
+      const bool written = f.named_by && f.named_by->at().known();
+      const place where = written ? f.named_by->at() : joined_at(process, port, at.channels.front());
+      const record_field* const got = known->find(f.name);
+      if (got)
+        check_kind(where, who, *got, f.kind);
+      else if (!f.name.empty())
+        unknown_field(where,
+                      "there is no field '" + f.name + "' at " + who +
+                          (written ? "" : ", which " + words_for(p, f.named_by)),
+                      f.name, *known);
+    }
+  }
+
   // What a message of the channel needs, the port must send.
   void check_out(index process, index port) {
     const port_plan& at = d_.out.processes[process].ports[port];
-    const std::optional<fields> sent = of_out_port(process, port);
+    const known_fields sent = of_out_port(process, port);
     if (sent)
       for (const rename_plan& r : at.names)
-        if (!find(*sent, r.here))
+        if (!sent->find(r.here))
           unknown_field(
               r.here_at,
               d_.out.processes[process].name + '.' + at.schema->name + " sends no field '" + r.here + "'",
@@ -257,18 +320,18 @@ class field_check {
     for (const index c : at.channels) {
       if (d_.out.channels[c].message == records) continue;
       check_map(process, port, c);
-      const std::optional<fields>& wanted = of_channel(c);
+      const known_fields wanted = of_channel(c);
       if (!sent || !wanted) continue;
-      const fields going = renamed(*sent, at.names, &rename_plan::here, &rename_plan::there);
+      const known_fields going = renamed(sent, at.names, &rename_plan::here, &rename_plan::there);
       const place where = joined_at(process, port, c);
       const std::string who = "message '" + d_.out.channels[c].message + "' of " + channel_name(c);
-      for (const record_field& f : *wanted) {
-        const record_field* const got = find(going, f.name);
+      for (const record_field& f : wanted->all()) {
+        const record_field* const got = going->find(f.name);
         if (!got && !f.optional)
           unknown_field(where,
                         who + " needs a field '" + f.name + "', which " + d_.out.processes[process].name +
                             '.' + at.schema->name + " does not send (name one with 'map')",
-                        f.name, going);
+                        f.name, *going);
         else if (got)
           check_kind(where, who, *got, f.kind);
       }
@@ -295,7 +358,7 @@ class field_check {
 
   draft& d_;
   unsigned depth_ = 0;
-  std::vector<std::optional<fields>> channels_;
+  std::vector<known_fields> channels_;
   std::vector<bool> asked_;
 };
 

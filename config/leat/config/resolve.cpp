@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/config/resolve.hpp>
 
-#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <leat/config/values.hpp>
@@ -73,13 +73,16 @@ void resolve_deliveries(draft& d, const process_builder& from, process_plan& p) 
 
 void resolve_maps(draft& d, const process_builder& from, process_plan& p) {
   if (!p.type) return;
+  std::map<std::string_view, port_plan*> by_name;
+  std::vector<std::string_view> names;
+  for (port_plan& port : p.ports) {
+    by_name[port.schema->name] = &port;
+    if (port.schema->converts) names.push_back(port.schema->name);
+  }
+  std::map<std::pair<const port_plan*, std::string_view>, place> mapped;
   for (const map_builder& m : from.maps) {
-    std::vector<std::string_view> names;
-    port_plan* port = nullptr;
-    for (port_plan& candidate : p.ports) {
-      if (candidate.schema->converts) names.push_back(candidate.schema->name);
-      if (candidate.schema->name == m.port.text) port = &candidate;
-    }
+    const auto known = by_name.find(m.port.text);
+    port_plan* const port = known == by_name.end() ? nullptr : known->second;
     if (!port) {
       report_unknown("unknown-port", m.port.at,
                      "unknown port '" + m.port.text + "' of '" + p.type->name + "'", m.port.text, names,
@@ -93,12 +96,11 @@ void resolve_maps(draft& d, const process_builder& from, process_plan& p) {
       continue;
     }
     for (const map_builder::rename& f : m.fields) {
-      const auto same = std::find_if(port->names.begin(), port->names.end(),
-                                     [&](const rename_plan& r) { return r.there == f.there.text; });
-      if (same != port->names.end()) {
+      const auto [same, first] = mapped.try_emplace({port, f.there.text}, f.there.at);
+      if (!first) {
         finding& e =
             d.found.error("map", f.there.at, "field '" + f.there.text + "' is mapped twice at this port");
-        e.notes.push_back({same->there_at, "here already"});
+        e.notes.push_back({same->second, "here already"});
         continue;
       }
       port->names.push_back({f.here.text, f.there.text, f.here.at, f.there.at});
@@ -111,8 +113,13 @@ process_plan resolve_process(draft& d, const process_builder& from, index servic
   p.type = resolve_class(d, from);
   if (p.type) {
     const place missing_at = from.config_at.known() ? from.config_at : from.use.at;
+    const std::size_t errors = d.found.errors();
     p.settings = check_table(p.type->settings, from.config,
                              {"setting", "of '" + p.type->name + "'", missing_at}, d.found);
+    if (d.found.errors() == errors)
+      for (const value_judge judge : p.type->judges)
+        (void)ask_judge(judge, p.settings, missing_at, "'" + p.type->name + "'", d.found);
+    d.good_settings.back() = d.found.errors() == errors;
     p.ports.reserve(p.type->ports.size());
     for (const port_schema& s : p.type->ports) p.ports.push_back({&s});
   }
@@ -140,6 +147,7 @@ void resolve_processes(draft& d) {
       d.found.error("empty", from.name.at, "service '" + from.name.text + "' has no process");
     for (const process_builder& p : from.processes) {
       s.processes.push_back(static_cast<index>(d.out.processes.size()));
+      d.good_settings.push_back(false);
       d.out.processes.push_back(resolve_process(d, p, service));
       d.process_sources.push_back(&p);
       d.excused.emplace_back(d.out.processes.back().ports.size());

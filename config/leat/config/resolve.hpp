@@ -27,6 +27,8 @@ struct draft {
   // Beside out.processes and out.channels. An unnamed channel has no source.
   std::vector<const process_builder*> process_sources = {};
   std::vector<const channel_builder*> channel_sources = {};
+  // Beside out.processes: none of its settings is wrong.
+  std::vector<bool> good_settings = {};
   // Ports of a class that the file names in some wrong way; they do not count as unconnected too.
   std::vector<std::vector<bool>> excused = {};
   // Services with a name of a channel that could not be resolved: it may be the reader or writer that another

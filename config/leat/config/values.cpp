@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include <leat/config/suggest.hpp>
@@ -113,8 +114,38 @@ std::string report_unknown(std::string_view rule, place at, const std::string& w
   return near;
 }
 
-value check_value(const setting_schema& wanted, const value& raw, const std::string& what, findings& found) {
-  if (!raw) return value();
+bool ask_judge(value_judge judge, const value& v, place otherwise, const std::string& what, findings& found) {
+  try {
+    const std::vector<fault> all = judge(v);
+    for (const fault& f : all) {
+      const place at = f.part ? f.part->at() : v.at();
+      found.error("syntax", at.known() ? at : otherwise, what + ": " + f.why);
+    }
+    return all.empty();
+  } catch (const std::exception& e) {
+    found.error("syntax", otherwise, what + " cannot be judged: " + e.what());
+    return false;
+  }
+}
+
+namespace {
+
+bool ask_judges(const setting_schema& s, const value& v, const std::string& what, findings& found) {
+  const auto* const text = v.get_if<std::string>();
+  if (s.judge_text && text) {
+    try {
+      const std::string why = s.judge_text(*text);
+      if (!why.empty()) found.error("syntax", v.at(), what + ": " + why);
+      if (!why.empty()) return false;
+    } catch (const std::exception& e) {
+      found.error("syntax", v.at(), what + " cannot be judged: " + e.what());
+      return false;
+    }
+  }
+  return !s.judge || ask_judge(s.judge, v, v.at(), what, found);
+}
+
+value check_type(const setting_schema& wanted, const value& raw, const std::string& what, findings& found) {
   const value_kind kind = raw.kind();
   switch (wanted.kind) {
     case setting_kind::integer:
@@ -164,6 +195,14 @@ value check_value(const setting_schema& wanted, const value& raw, const std::str
       return check_table(wanted.fields, raw, {"field", "of " + what, raw.at()}, found);
   }
   return value();
+}
+
+}  // namespace
+
+value check_value(const setting_schema& wanted, const value& raw, const std::string& what, findings& found) {
+  if (!raw) return value();
+  value checked = check_type(wanted, raw, what, found);
+  return checked && ask_judges(wanted, checked, what, found) ? checked : value();
 }
 
 value check_table(const std::vector<setting_schema>& wanted, const value& raw, const table_words& words,

@@ -27,6 +27,9 @@ struct table_words {
 value check_table(const std::vector<setting_schema>& wanted, const value& raw, const table_words& words,
                   findings& found);
 
+// What the class says of it; a fault without a place of its own is told at `otherwise`. False: it is wrong.
+bool ask_judge(value_judge judge, const value& v, place otherwise, const std::string& what, findings& found);
+
 // "an integer", "text"
 std::string kind_with_article(value_kind k);
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,16 @@ enum class setting_kind : std::uint8_t {
 };
 const char* to_string(setting_kind k) noexcept;
 
+// Why a value is wrong, and which part of a list or table that is; null: all of it.
+struct fault {
+  std::string why;
+  const value* part = nullptr;
+};
+// Functions that judge values are called when a file is checked, perhaps on another machine than it is for:
+// they look at nothing but the value, and are safe for any of its kind.
+using text_judge = std::string (*)(const std::string&);  // "" or what is wrong
+using value_judge = std::vector<fault> (*)(const value&);
+
 struct setting_schema {
   std::string name = {};  // empty for the element of a list
   setting_kind kind = setting_kind::text;
@@ -57,6 +68,9 @@ struct setting_schema {
   // Not empty: a text, or a list of texts, that names fields of the records at this port; and what they hold.
   std::string field_of = {};
   field_kind field_holds = field_kind::any;
+  // A syntax of its own: of a text, and of any. Null: none.
+  text_judge judge_text = nullptr;
+  value_judge judge = nullptr;
 };
 
 // "integer 1 to 1024", "list of duration", "one of \"skip\" \"burst\"".
@@ -64,6 +78,18 @@ std::string describe_type(const setting_schema& s);
 
 enum class port_direction : std::uint8_t { in, out };
 const char* to_string(port_direction d) noexcept;
+
+// A field that records at an in port must have.
+struct needed_field {
+  std::string name;
+  field_kind kind = field_kind::any;
+  const value* named_by = nullptr;  // a part of the settings; null: the class
+};
+// Of settings with all their defaults, none of which is wrong. As judges: they look at nothing else.
+using fields_needed = std::vector<needed_field> (*)(const value& settings);
+// `came_in`: what comes in at `fields_of`; null: not known. The result is none if it is not known either.
+using fields_sent = std::optional<std::vector<record_field>> (*)(const value& settings,
+                                                                 const std::vector<record_field>* came_in);
 
 struct port_schema {
   std::string name;  // an inbox has one port per kind of message: "inbox.reading"
@@ -85,6 +111,10 @@ struct port_schema {
   std::vector<record_field> fields = {};
   // An out port: it sends the fields of what comes in at this port, and `fields` besides.
   std::string fields_of = {};
+  // What depends on settings. An out port with `sends` has neither of the two above but what that makes of
+  // them.
+  fields_needed needs = nullptr;
+  fields_sent sends = nullptr;
 };
 
 // Something that may happen to a process, and what it does then.
@@ -99,6 +129,8 @@ struct class_schema {
   std::vector<port_schema> ports = {};
   std::vector<setting_schema> settings = {};
   std::vector<error_schema> errors = {};
+  // Of all settings together, with their defaults, when none of them is wrong.
+  std::vector<value_judge> judges = {};
   std::uint64_t object_size = 0;  // bytes that one object takes, with the pools that it asks for up front
 };
 

@@ -142,6 +142,8 @@ void process::add_port(const ports::entry& r) {
     s.converts = r.converts;
     s.fields = r.fields;
     s.fields_of = r.fields_of;
+    s.needs = r.needs;
+    s.sends = r.sends;
     making_->describes->ports.push_back(std::move(s));
     making_->types->push_back(r.type);
     return;
@@ -168,9 +170,12 @@ void process::add_setting(const setting_registration& s) {
   };
   if (making_ && making_->describes) {
     making_->describes->settings.push_back(shapes::schema_of(s));
-    if (std::string why = s.required ? std::string() : shapes::check_limits(*s.shape, s.to, *s.limits);
-        !why.empty())
+    if (s.required) return;
+    if (const std::string why = shapes::check_limits(*s.shape, s.to, *s.limits); !why.empty())
       wrong("its default " + why);
+    else if (const std::string no = shapes::ask_judges(shapes::write_value(*s.shape, s.to), *s.limits);
+             !no.empty())
+      wrong("its default: " + no);
     return;
   }
   const value* given = nullptr;
@@ -184,6 +189,7 @@ void process::add_setting(const setting_registration& s) {
   }
   std::string why = shapes::read_value(*s.shape, s.to, *given);
   if (why.empty()) why = shapes::check_limits(*s.shape, s.to, *s.limits);
+  if (why.empty()) why = shapes::ask_judges(*given, *s.limits);
   if (!why.empty()) wrong(why);
 }
 
@@ -194,6 +200,10 @@ void process::note_field_setting(std::string_view name, std::string_view port, f
     s.field_of = port;
     s.field_holds = kind;
   }
+}
+
+void process::note_judge(value_judge judge) {
+  if (making_ && making_->describes) making_->describes->judges.push_back(judge);
 }
 
 void process::note_error(std::string_view what, std::string_view answer) {

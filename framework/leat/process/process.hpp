@@ -82,6 +82,8 @@ struct entry {
   bool converts = false;
   std::vector<record_field> fields = {};
   std::string_view fields_of = {};
+  fields_needed needs = nullptr;
+  fields_sent sends = nullptr;
 };
 
 inline void apply(entry& r, optional_port_t) noexcept { r.is_optional = true; }
@@ -142,6 +144,7 @@ class process {
   void add_setting(const setting_registration& s);
   void note_field_setting(std::string_view name, std::string_view port, field_kind kind);
   void note_error(std::string_view what, std::string_view answer);
+  void note_judge(value_judge judge);
   state_store* states() const noexcept { return states_.get(); }
 
  protected:

@@ -41,8 +41,21 @@ struct fields_like {
   std::string_view port;
 };
 
+// The same where settings say it (base/schema.hpp): an in port needs, an out port sends what the function
+// returns.
+struct needs_by {
+  explicit needs_by(fields_needed f) : function(f) {}
+  fields_needed function;
+};
+struct sends_by {
+  explicit sends_by(fields_sent f) : function(f) {}
+  fields_sent function;
+};
+
 namespace ports {
 
+inline void apply(entry& e, const needs_by& n) { e.needs = n.function; }
+inline void apply(entry& e, const sends_by& s) { e.sends = s.function; }
 inline void apply(entry& e, const field_list& l) { e.fields = l.fields; }
 inline void apply(entry& e, const fields_like& l) { e.fields_of = l.port; }
 
@@ -150,13 +163,13 @@ template <class T = std::string>
 class field_setting : public setting<T> {
  public:
   field_setting(process* owner, std::string_view name, std::string_view port, field_kind kind, T otherwise,
-                std::string_view help = {})
-      : setting<T>(owner, name, std::move(otherwise), help) {
+                std::string_view help = {}, const limits& l = {})
+      : setting<T>(owner, name, std::move(otherwise), help, l) {
     owner->note_field_setting(name, port, kind);
   }
   field_setting(process* owner, std::string_view name, std::string_view port, field_kind kind, required_t r,
-                std::string_view help = {})
-      : setting<T>(owner, name, r, help) {
+                std::string_view help = {}, const limits& l = {})
+      : setting<T>(owner, name, r, help, l) {
     owner->note_field_setting(name, port, kind);
   }
 };

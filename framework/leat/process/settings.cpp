@@ -228,6 +228,18 @@ std::string check_limits(const type_shape& s, const void* v, const limits& l) {
   return {};
 }
 
+std::string ask_judges(const value& v, const limits& l) {
+  if (l.judge_text) {
+    if (const auto* const text = v.get_if<std::string>()) return l.judge_text(*text);
+    if (const auto* const list = v.get_if<value::list>())
+      for (const value& e : *list)
+        if (std::string why = ask_judges(e, l); !why.empty()) return why;
+  }
+  if (!l.judge) return {};
+  const std::vector<fault> all = l.judge(v);
+  return all.empty() ? std::string() : all.front().why;
+}
+
 setting_schema schema_of(const setting_registration& r) {
   // The defaults of a structure are those of its members, also when the whole must be given.
   const bool has_defaults = !r.required || r.shape->form == form::structure;
@@ -239,9 +251,12 @@ setting_schema schema_of(const setting_registration& r) {
   if (inner->form == form::maybe) inner = &inner->element();
   if (inner->form == form::list) {
     narrow(s.element.front(), *r.limits, inner->element().form);
+    s.element.front().judge_text = r.limits->judge_text;
   } else {
     narrow(s, *r.limits, inner->form);
+    s.judge_text = r.limits->judge_text;
   }
+  s.judge = r.limits->judge;
   return s;
 }
 

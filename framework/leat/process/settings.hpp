@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include <leat/base/schema.hpp>
 #include <leat/base/value.hpp>
 #include <leat/process/process.hpp>
 #include <leat/process/shape.hpp>
@@ -29,10 +30,13 @@ class setting_error : public std::runtime_error {
 struct required_t {};
 inline constexpr required_t required{};
 
-// Both ends included; of a list, for each element.
+// Both ends included; of a list, for each element. Judges: base/schema.hpp; of a list of texts, judge_text is
+// asked about each of them.
 struct limits {
   value least = {};
   value most = {};
+  text_judge judge_text = nullptr;
+  value_judge judge = nullptr;
 };
 template <class T>
 limits between(T least, T most) {
@@ -46,6 +50,17 @@ template <class T>
 limits at_most(T most) {
   return {{}, value(most)};
 }
+// A syntax of its own, as `leat check` tells it, with the place in the file:
+//
+//   std::string no_host(const std::string& text);   // "" or what is wrong
+//   leat::setting<std::string> host{this, "host", leat::required, "whom to ask", leat::judged_by(no_host)};
+inline limits judged_by(text_judge f) { return {{}, {}, f, nullptr}; }
+inline limits judged_by(value_judge f) { return {{}, {}, nullptr, f}; }
+// The same for settings that depend on one another; the value is the table of all.
+class settings_judge {
+ public:
+  settings_judge(process* owner, value_judge f) { owner->note_judge(f); }
+};
 
 struct setting_registration {
   std::string_view name;
@@ -87,6 +102,7 @@ std::string read_value(const type_shape& s, void* to, const value& from);
 value write_value(const type_shape& s, const void* from);
 // "" or why not.
 std::string check_limits(const type_shape& s, const void* v, const limits& l);
+std::string ask_judges(const value& v, const limits& l);
 setting_schema schema_of(const setting_registration& r);
 
 }  // namespace shapes

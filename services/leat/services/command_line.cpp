@@ -28,7 +28,7 @@ constexpr std::array<verb_info, 10> verbs{{
     {verb::graph, "graph", "FILE...", "show processes, channels and how each channel works",
      "--text --dot --mermaid --svg", 1, any},
     {verb::list, "list", "", "the process classes of this program", "--json --names --plugin", 0, 0},
-    {verb::describe, "describe", "CLASS", "ports, settings, defaults and ranges of a class",
+    {verb::describe, "describe", "CLASS", "ports, settings, defaults, ranges and errors of a class",
      "--json --plugin", 1, 1},
     {verb::make_new, "new", "NAME",
      "make a project of one process, with test and systemd unit, in a new folder", "", 1, 1},

@@ -29,7 +29,8 @@ void add_settings(std::string& text, const std::vector<setting_schema>& settings
 
 // Of records: what is sent, or must be there.
 std::string describe_fields(const port_schema& p) {
-  std::string all = p.fields_of.empty() ? "" : "all of '" + p.fields_of + "'";
+  std::string all = p.sends || p.needs ? "what settings say" : "";
+  if (!p.fields_of.empty() && !p.sends) all += (all.empty() ? "all of '" : ", all of '") + p.fields_of + "'";
   for (const record_field& f : p.fields)
     all += (all.empty() ? "" : ", ") + f.name + ": " + to_string(f.kind) + (f.optional ? ", optional" : "");
   return all.empty() ? all

@@ -7,6 +7,7 @@
 #include <leat/net/child.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/line_format.hpp>
 #include <leat/stock/support.hpp>
 
@@ -18,19 +19,22 @@ namespace {
 using namespace std::chrono_literals;
 
 class exec : public process {
-  record_in values{this, "values", "one line of its standard input for each record", optional_port,
-                   helpers_port};
+  record_in values{this,          "values",     "one line of its standard input for each record",
+                   optional_port, helpers_port, needs_by(field_for_text)};
   record_out out{this, "out", "one record for each line of its standard output; without it, they are logged",
-                 optional_port};
+                 optional_port, sends_by(fields_of_lines)};
   setting<std::vector<std::string>> command{
       this, "command", required,
-      "the program, searched in PATH unless it has a '/', and its arguments; no shell"};
-  setting<std::string> directory{this, "directory", "", "where it runs; none: where this program does"};
+      "the program, searched in PATH unless it has a '/', and its arguments; no shell",
+      judged_by(judge_command)};
+  setting<std::string> directory{this, "directory", "", "where it runs; none: where this program does",
+                                 judged_by(judge_optional_folder)};
   setting<std::vector<std::string>> environment{
       this, "environment", std::vector<std::string>(),
-      "on top of this program's own: \"NAME=value\" sets, \"NAME\" removes"};
+      "on top of this program's own: \"NAME=value\" sets, \"NAME\" removes", judged_by(judge_variable)};
   format_settings format{this};
-  setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes to it"};
+  setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes to it",
+                             judged_by(judge_field_name)};
   setting<byte_size> longest{this, "longest", byte_size{std::size_t{64} << 10},
                              "bytes of a line; a longer one is bad, and skipped",
                              between(byte_size{1}, byte_size{std::size_t{16} << 20})};

@@ -11,6 +11,7 @@
 #include <leat/net/listener.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/live_feed.hpp>
 #include <leat/stock/live_page.hpp>
 
@@ -43,10 +44,19 @@ bool is_local_name(std::string_view host) noexcept {
   return host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
+// Records without a key are shown as one; but one that the file names is meant to be there.
+std::vector<needed_field> key_if_named(const value& settings) {
+  const value* const key = settings.find("key");
+  const auto* const name = key ? key->get_if<std::string>() : nullptr;
+  if (!name || !key->at().known()) return {};
+  return {{*name, field_kind::any, key}};
+}
+
 class http_json : public process {
-  record_in values{this, "values", exclusive_port, "what is shown"};
+  record_in values{this, "values", exclusive_port, needs_by(key_if_named), "what is shown"};
   setting<std::string> listen{this, "listen", "127.0.0.1:8080",
-                              "address and port; others than 127.0.0.1 let others in. Port 0: any"};
+                              "address and port; others than 127.0.0.1 let others in. Port 0: any",
+                              judged_by(judge_listen)};
   setting<std::string> title{this, "title", "Leat", "of the page"};
   setting<std::string> key{this, "key", "sensor", "field that tells sensors apart"};
   field_setting<> field{this, "field", "values", field_kind::any, "value", "field that the page shows"};
@@ -65,17 +75,16 @@ class http_json : public process {
                                   between<nanoseconds>(10ms, 1h)};
   setting<nanoseconds> heartbeat{this, "heartbeat", 15s, "a sign of life on /events without events",
                                  between<nanoseconds>(10ms, 1h)};
-  errors told{
-      this,
-      {{"an address that is taken, or not one of this machine", "the process fails"},
-       {"a record without `key`", "shown under an empty name"},
-       {"more sensors than `keys`", "further ones are not in /latest, which is told"},
-       {"more connections than `connections`", "wait until one has ended"},
-       {"more listeners to /events than three quarters of `connections`", "503, with Retry-After"},
-       {"a request that is none, too large or too slow", "400, 408, 413, 431 and so on"},
-       {"a request that names another host, while it listens on loopback", "403"},
-       {"a listener that does not read for `write_time`, or falls behind the history",
-        "dropped, counted and told at the end"}}};
+  errors told{this,
+              {{"an address that is taken, or not one of this machine", "the process fails"},
+               {"a record without `key`", "shown under an empty name"},
+               {"more sensors than `keys`", "further ones are not in /latest, which is told"},
+               {"more connections than `connections`", "wait until one has ended"},
+               {"more listeners to /events than three quarters of `connections`", "503, with Retry-After"},
+               {"a request that is none, too large or too slow", "400, 408, 413, 431 and so on"},
+               {"a request that names another host, while it listens on loopback", "403"},
+               {"a listener that does not read for `write_time`, or falls behind the history",
+                "dropped, counted and told at the end"}}};
 
   void run() override {
     net::listener at = net::listen(*listen);
@@ -93,13 +102,13 @@ class http_json : public process {
         throw;  // out of wait()
       }
     });
-    bool told = false;
+    bool warned = false;
     for (const record& r : values) {
       if (over) break;
       const field_value* const k = r.find(*key);
       feed_->add(k ? to_text(*k) : std::string(), to_json(r));
-      if (!told && feed_->turned_away() > 0) {
-        told = true;
+      if (!warned && feed_->turned_away() > 0) {
+        warned = true;
         log_warning("stock", "{}: more than {} sensors; further ones are not in /latest", name(), *keys);
       }
     }

@@ -9,6 +9,7 @@
 #include <leat/net/http_client.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/support.hpp>
 
 LEAT_STOCK_ANCHOR(http_post)
@@ -21,13 +22,14 @@ namespace http = net::http;
 
 class http_post : public process {
   record_in values{this, "values", "what to post"};
-  setting<std::string> url{this, "url", required, "http://host:port/path"};
+  setting<std::string> url{this, "url", required, "http://host:port/path", judged_by(judge_url)};
   setting<std::int64_t> batch{
       this, "batch", 1, "1: each record is an object; more: an array of up to so many", between(1, 100'000)};
   setting<nanoseconds> within{this, "within", 1s, "how long a record waits for others of its array",
                               between<nanoseconds>(0s, 1h)};
   setting<std::vector<std::string>> headers{this, "headers", std::vector<std::string>(),
-                                            "further fields of the head: \"Authorization: Bearer ...\""};
+                                            "further fields of the head: \"Authorization: Bearer ...\"",
+                                            judged_by(judge_header)};
   setting<nanoseconds> connect_time{this, "connect_time", 5s, "longest time to get a connection",
                                     between<nanoseconds>(10ms, 1h)};
   setting<nanoseconds> answer_time{this, "answer_time", 10s, "longest time to send and be answered",
@@ -53,11 +55,7 @@ class http_post : public process {
     const std::optional<http::url> to = http::url::parse(*url, &why);
     if (!to) throw setting_error("url: \"" + *url + "\": " + why);
     http::client::options o{.to_connect = *connect_time, .to_answer = *answer_time};
-    for (const std::string& line : *headers) {
-      if (line.find(':') == std::string::npos || line.find_first_of("\r\n") != std::string::npos)
-        throw setting_error("headers: \"" + line + "\" is not \"Name: value\"");
-      o.fields.append(line).append("\r\n");
-    }
+    for (const std::string& line : *headers) o.fields.append(line).append("\r\n");
     http::client server(*to, std::move(o));
     complaints dropped(*this, "dropped");
     std::optional<record> r;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/stock/line_format.hpp>
 
-#include <algorithm>
-
 #include <leat/base/value.hpp>
 #include <leat/process/scalar.hpp>
+#include <leat/stock/judges.hpp>
 
 namespace leat::stock {
 namespace {
@@ -13,16 +12,11 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 // "" or what is wrong.
 std::string check_columns(const std::vector<std::string>& names) {
-  // Each is looked for among the others, here and in every record.
-  constexpr std::size_t most = 1024;
-  if (names.size() > most) return "more than " + std::to_string(most) + " columns";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty()) return "column " + std::to_string(i + 1) + " has no name";
-    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
-        names.begin() + static_cast<std::ptrdiff_t>(i))
-      return "two columns are called " + quoted(names[i]);
-  }
-  return {};
+  if (names.size() > most_columns) return "more than " + std::to_string(most_columns) + " columns";
+  value::list all;
+  for (const std::string& name : names) all.emplace_back(name);
+  const std::vector<fault> wrong = judge_columns(value(std::move(all)));
+  return wrong.empty() ? std::string() : wrong.front().why;
 }
 
 }  // namespace
@@ -31,12 +25,14 @@ format_settings::format_settings(process* owner)
     : format(owner, "format", line_form::text,
              "text: one field with the line; json: an object in each line; csv: RFC 4180"),
       columns(owner, "columns", std::vector<std::string>(),
-              "names of the columns of csv; none: the first line, or the first record, names them"),
-      separator(owner, "separator", ",", "between the fields of csv: one character") {}
+              "names of the columns of csv; none: the first line, or the first record, names them",
+              judged_by(judge_columns)),
+      separator(owner, "separator", ",", "between the fields of csv: one character",
+                judged_by(judge_separator)) {}
 
 line_options format_settings::checked() const {
-  if (separator->size() != 1 || std::string_view("\"\r\n").find((*separator)[0]) != std::string_view::npos)
-    throw setting_error("separator = " + quoted(*separator) + ": expected one character, and no quote");
+  if (const std::string why = judge_separator(*separator); !why.empty())
+    throw setting_error("separator = " + quoted(*separator) + ": " + why);
   if (const std::string why = check_columns(*columns); !why.empty()) throw setting_error("columns: " + why);
   return {.form = *format, .columns = *columns, .separator = (*separator)[0]};
 }

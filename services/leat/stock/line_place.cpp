@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/stock/line_place.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include <leat/base/value.hpp>
 #include <leat/net/address.hpp>
 #include <leat/process/settings.hpp>
+#include <leat/stock/judges.hpp>
 
 namespace leat::stock {
 namespace {
@@ -20,10 +20,13 @@ std::optional<unsigned> whole_number(std::string_view text) {
   return n;
 }
 
+struct wrong_place {
+  std::string why;
+};
+
 class place_parser {
  public:
-  place_parser(std::string_view setting, std::string_view text, direction d)
-      : setting_(setting), text_(text), direction_(d) {}
+  place_parser(std::string_view text, direction d) : text_(text), direction_(d) {}
 
   line_place parse() const {
     if (text_ == "stdin" || text_ == "stdout") {
@@ -51,9 +54,7 @@ class place_parser {
   }
 
  private:
-  [[noreturn]] void wrong(const std::string& why) const {
-    throw setting_error(std::string(setting_) + " = " + quoted(text_) + ": " + why);
-  }
+  [[noreturn]] void wrong(const std::string& why) const { throw wrong_place{why}; }
 
   std::string some(std::string_view text, const char* what) const {
     if (text.empty()) wrong(std::string(what) + " is missing");
@@ -72,11 +73,7 @@ class place_parser {
 
   std::string remote(std::string_view text) const {
     some(text, "an address");
-    std::string host, port;
-    if (!net::split_host_port(text, host, port)) wrong("expected HOST:PORT, [ADDRESS]:PORT or PORT");
-    const bool digits = std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-    const std::optional<unsigned> n = whole_number(port);
-    if (digits && (!n || *n < 1 || *n > 65535)) wrong("'" + port + "' is no port: 1 to 65535");
+    if (const std::string why = judge_remote(text); !why.empty()) wrong(why);
     return std::string(text);
   }
 
@@ -137,14 +134,27 @@ class place_parser {
     }
   }
 
-  std::string_view setting_, text_;
+  std::string_view text_;
   direction direction_;
 };
 
 }  // namespace
 
 line_place parse_place(std::string_view setting, std::string_view text, direction d) {
-  return place_parser(setting, text, d).parse();
+  try {
+    return place_parser(text, d).parse();
+  } catch (const wrong_place& e) {
+    throw setting_error(std::string(setting) + " = " + quoted(text) + ": " + e.why);
+  }
+}
+
+std::string judge_place(std::string_view text, direction d) {
+  try {
+    (void)place_parser(text, d).parse();
+    return {};
+  } catch (const wrong_place& e) {
+    return e.why;
+  }
 }
 
 }  // namespace leat::stock

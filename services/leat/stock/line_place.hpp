@@ -31,5 +31,7 @@ struct line_place {
 
 // Looks nothing up and opens nothing. Throws setting_error that begins with `setting` and says what is wrong.
 line_place parse_place(std::string_view setting, std::string_view text, direction d);
+// "" or what is wrong.
+std::string judge_place(std::string_view text, direction d);
 
 }  // namespace leat::stock

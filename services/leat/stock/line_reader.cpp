@@ -7,6 +7,7 @@
 
 #include <leat/stock/anchors.hpp>
 #include <leat/stock/followed_file.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/line_format.hpp>
 #include <leat/stock/line_place.hpp>
 #include <leat/stock/links.hpp>
@@ -23,13 +24,27 @@ enum class start_at { begin, end };
 LEAT_ENUM(start_at, begin, end);
 
 constexpr std::size_t piece = std::size_t{64} << 10;
+// Somebody who connects and says nothing does not hold a place for ever.
+constexpr nanoseconds silence_of_peers = 5min;
+
+constexpr const char* no_first_line =
+    "columns: must be given, since a datagram has no first line that could name them";
+
+std::vector<fault> judge_datagrams(const value& settings) {
+  const std::string *from = text_in(settings, "from"), *format = text_in(settings, "format");
+  const value::list* const columns = list_in(settings, "columns");
+  if (!from || !format || !columns || !columns->empty()) return {};
+  if (!from->starts_with("udp:") || *format != "csv") return {};
+  return {{no_first_line, settings.find("from")}};
+}
 
 class line_reader : public process {
-  record_out values{this, "values", "one record for each line"};
+  record_out values{this, "values", sends_by(fields_of_lines), "one record for each line"};
   setting<std::string> from{this, "from", required,
                             "\"stdin\", \"file:PATH\", \"serial:DEVICE?baud=9600\", \"tcp:HOST:PORT\", "
                             "\"tcp-listen:ADDRESS:PORT\", \"udp:ADDRESS:PORT\", \"unix:PATH\" or "
-                            "\"unix-listen:PATH\""};
+                            "\"unix-listen:PATH\"",
+                            judged_by(judge_reading)};
   format_settings format{this};
   setting<line_encoding> encoding{this, "encoding", line_encoding::utf8,
                                   "utf8: a line that is not UTF-8 or has a zero byte is bad; any: none is"};
@@ -49,6 +64,7 @@ class line_reader : public process {
   link_settings links{this};
   rejects bad{this, "a line, or a record in it, that is wrong"};
   errors told{
+  settings_judge together{this, judge_datagrams};
       this,
       {{"a line longer than `longest`, one that is not UTF-8 or has a zero byte", "is wrong, as above"},
        {"JSON that is none, a row of csv with another number of fields, quotes that do not end",
@@ -192,8 +208,7 @@ class line_reader : public process {
   }
 
   void read_datagrams(const line_place& where, const line_options& o, line_parser& to) {
-    if (o.form == line_form::csv && o.columns.empty())
-      throw setting_error("columns: must be given, since a datagram has no first line that could name them");
+    if (o.form == line_form::csv && o.columns.empty()) throw setting_error(no_first_line);
     net::udp_socket s = net::bind_udp(where.address);
     log_info("stock", "{}: listens on {}", name(), s.local().text());
     std::vector<char> bytes(piece);

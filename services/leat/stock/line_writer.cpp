@@ -9,6 +9,7 @@
 #include <leat/net/udp.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/line_format.hpp>
 #include <leat/stock/line_place.hpp>
 #include <leat/stock/links.hpp>
@@ -51,13 +52,15 @@ struct shared_lines {
 };
 
 class line_writer : public process {
-  record_in values{this, "values", "one line for each record"};
+  record_in values{this, "values", needs_by(fields_for_lines), "one line for each record"};
   setting<std::string> to{
       this, "to", required,
       "\"stdout\", \"file:PATH\", \"serial:DEVICE?baud=9600\", \"tcp:HOST:PORT\", "
-      "\"tcp-listen:ADDRESS:PORT\", \"udp:HOST:PORT\", \"unix:PATH\" or \"unix-listen:PATH\""};
+      "\"tcp-listen:ADDRESS:PORT\", \"udp:HOST:PORT\", \"unix:PATH\" or \"unix-listen:PATH\"",
+      judged_by(judge_writing)};
   format_settings format{this};
-  setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes"};
+  setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes",
+                             judged_by(judge_field_name)};
   setting<bool> header{this, "header", true, "csv begins with a line that names the columns"};
   setting<bool> append{this, "append", true, "to what is in the file; false: it is emptied first"};
   setting<while_away> away{this, "away", while_away::wait,
@@ -69,21 +72,20 @@ class line_writer : public process {
                                between(1, 1'000'000)};
   link_settings links{this};
   rejects bad{this, "a record that cannot be written as a line"};
-  errors told{
-      this,
-      {{"a record without the field that is written, or with a line break in it (format = \"text\")",
-        "cannot be written, as above"},
-       {"a field that is none of the columns (csv)", "left out, counted and told"},
-       {"a connection or device that is lost, or takes nothing for the time `timeout`",
-        "told, made again, and what was being written is written again; meanwhile as `away` says"},
-       {"a peer of a listener that is slow",
-        "the oldest of its lines are dropped above `behind`, which is told when it ends"},
-       {"more connections than `peers`", "wait until one has ended"},
-       {"a standard output that nobody reads", "told, and it ends"},
-       {"a full disk, or a file that cannot be opened or written", "the process fails"},
-       {"a file that ends within a line", "told, and that line is ended first"},
-       {"a datagram that cannot be sent", "lost, counted and told"},
-       {"an address that is taken, or not one of this machine", "the process fails"}}};
+  errors told{this,
+              {{"a record without the field that is written, or with a line break in it (format = \"text\")",
+                "cannot be written, as above"},
+               {"a field that is none of the columns (csv)", "left out, counted and told"},
+               {"a connection or device that is lost, or takes nothing for the time `timeout`",
+                "told, made again, and what was being written is written again; meanwhile as `away` says"},
+               {"a peer of a listener that is slow",
+                "the oldest of its lines are dropped above `behind`, which is told when it ends"},
+               {"more connections than `peers`", "wait until one has ended"},
+               {"a standard output that nobody reads", "told, and it ends"},
+               {"a full disk, or a file that cannot be opened or written", "the process fails"},
+               {"a file that ends within a line", "told, and that line is ended first"},
+               {"a datagram that cannot be sent", "lost, counted and told"},
+               {"an address that is taken, or not one of this machine", "the process fails"}}};
   complaints left_out{*this, "left out"};
   complaints lost{*this, "lost"};
   std::optional<line_maker> maker;
@@ -94,7 +96,8 @@ class line_writer : public process {
     if (maker->left_out() > 0) left_out.add("fields that are none of the columns");
   }
 
-  // At least one record, and all that wait behind it. False: there are no more.
+  // At least one record, and all that wait behind it, unless the next receive would acknowledge what is not
+  // written yet. False: there are no more.
   bool gather(std::string& text, deadline until = deadline::never()) {
     std::optional<record> r;
     const recv_status s = values.recv(r, until);

@@ -12,6 +12,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::vector<fault> judge_windows(const value& settings) {
+  const value *window = settings.find("window"), *every = settings.find("every");
+  const bool by_number = window && *window != value(0);
+  const bool by_time = every && *every != value(0s);
+  if (by_number || by_time) return {};
+  return {{"one of `window` and `every` must be given"}};
+}
+
 class min_max : public process {
   record_in values{this, "values", "what comes in"};
   record_out out{this, "out", fields_like("values"),
@@ -25,6 +33,7 @@ class min_max : public process {
                                between(0, 1'000'000'000)};
   setting<nanoseconds> every{this, "every", 0s, "a window is over after this long; 0: not by that",
                              between<nanoseconds>(0s, 8760h)};
+  settings_judge together{this, judge_windows};
   key_settings keys{this};
   rejects bad{this};
   errors told{this, {nobody_reads, channel_is_full, no_such_message}};

@@ -10,9 +10,21 @@ LEAT_STOCK_ANCHOR(moving_average)
 namespace leat::stock {
 namespace {
 
+std::optional<std::vector<record_field>> with_a_mean(const value& settings,
+                                                     const std::vector<record_field>* came_in) {
+  const value* const field = settings.find("field");
+  const auto* const name = field ? field->get_if<std::string>() : nullptr;
+  if (!name || !came_in) return std::nullopt;
+  std::vector<record_field> all = *came_in;
+  for (record_field& f : all)
+    if (f.name == *name) f.kind = field_kind::real;
+  return all;
+}
+
 class moving_average : public process {
   record_in values{this, "values", "what comes in"};
-  record_out out{this, "out", fields_like("values"), "the same records with the mean in place of the number"};
+  record_out out{this, "out", fields_like("values"), sends_by(with_a_mean),
+                 "the same records with the mean in place of the number"};
   field_setting<> field{this, "field", "values", field_kind::real, "value", "the number that is averaged"};
   setting<std::int64_t> window{this, "window", 8, "over so many, or as many as there were",
                                between(1, 1'000'000)};

@@ -15,7 +15,10 @@
 #include <leat/stock/anchors.hpp>
 #include <leat/stock/csv.hpp>
 #include <leat/stock/numbered_files.hpp>
+#include <leat/stock/judges.hpp>
+#include <leat/stock/line_format.hpp>
 
+#include <leat/stock/support.hpp>
 LEAT_STOCK_ANCHOR(recorder)
 
 namespace leat::stock {
@@ -79,8 +82,10 @@ class recorder : public process {
   record_in values{this, "values", exclusive_port, "what to record"};
   record_out written{this, "written", optional_port, fields_like("values"),
                      "each record once it has been written to its file"};
-  setting<std::string> folder{this, "folder", required, "where the files are; made if it is not there"};
-  setting<std::string> prefix{this, "prefix", "records", "files are named PREFIX-000001.csv and so on"};
+  setting<std::string> folder{this, "folder", required, "where the files are; made if it is not there",
+                              judged_by(judge_folder)};
+  setting<std::string> prefix{this, "prefix", "records", "files are named PREFIX-000001.csv and so on",
+                              judged_by(judge_file_prefix)};
   setting<line_format> format{this, "format", line_format::csv,
                               "csv with a head line, or json: an object in each line"};
   field_setting<std::vector<std::string>> fields{this,
@@ -88,7 +93,8 @@ class recorder : public process {
                                                  "values",
                                                  field_kind::any,
                                                  std::vector<std::string>(),
-                                                 "what to record, in this order; none: all"};
+                                                 "what to record, in this order; none: all",
+                                                 judged_by(judge_columns)};
   setting<byte_size> rotate_size{this, "rotate_size", byte_size{16 << 20},
                                  "a file that would grow over it is followed by the next; 0: never",
                                  between(byte_size{0}, byte_size{std::uint64_t{1} << 50})};
@@ -119,10 +125,6 @@ class recorder : public process {
        {"all readers of `written` have ended", "it goes on recording"}}};
 
   void run() override {
-    if (prefix->empty() || prefix->find('/') != std::string::npos)
-      throw setting_error("prefix: \"" + *prefix + "\" is no part of a file name");
-    if (fields->size() > most_columns)
-      throw setting_error("fields: more than " + std::to_string(most_columns));
     columns_ = *fields;
     files_.emplace(numbered_files::options{.folder = *folder,
                                            .prefix = *prefix,

@@ -22,11 +22,9 @@ class throttle : public process {
       this, "over", too_fast::wait,
       "what becomes of those that come too fast: they wait, and so does the sender when its "
       "channel is full, or they are dropped"};
-  errors told{this,
-              {{"records that come too fast", "as `over` says"},
-               nobody_reads,
-               channel_is_full,
-               no_such_message}};
+  errors told{
+      this,
+      {{"records that come too fast", "as `over` says"}, nobody_reads, channel_is_full, no_such_message}};
 
   void run() override {
     passes pass(this);
