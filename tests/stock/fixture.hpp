@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <leat/csp/gate.hpp>
 #include <leat/leat.hpp>
 #include <leat/stock.hpp>
 
@@ -54,9 +55,24 @@ class rig {
     options_.ports.push_back({port, {c}});
     return *this;
   }
+  // Records of this port come again if they were in hand at a failure.
+  rig& deliver_at_least_once(const std::string& port) {
+    for (port_binding& b : options_.ports) {
+      if (b.port != port) continue;
+      b.record = std::make_shared<csp::gate_record>();
+      b.record->hold = b.channels.front().type().make_hold();
+    }
+    return *this;
+  }
   rig& start() {
     options_.settings = value(settings_);
-    object_ = find_process_class(class_)->make(options_);
+    try {
+      object_ = find_process_class(class_)->make(options_);
+    } catch (const setting_error& e) {  // as the check of a file finds it
+      failure_ = e.what();
+      how_ = ended::failed;
+      return *this;
+    }
     task_ = spawn(class_, [this] {
       ended how = ended::returned;
       try {
@@ -131,6 +147,12 @@ class log_reader {
     return {};
   }
   bool has(std::string_view part) { return count(part) > 0; }
+  std::size_t longest() {
+    const std::lock_guard hold(lock_);
+    std::size_t n = 0;
+    for (const std::string& l : lines_) n = std::max(n, l.size());
+    return n;
+  }
 
  private:
   std::mutex lock_;

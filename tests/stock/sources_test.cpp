@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <condition_variable>
+#include <limits>
+
 #include "stock/fixture.hpp"
 
 namespace leat::stock::test {
@@ -103,6 +106,111 @@ TEST_CASE("sources end when they are stopped, wait for slow readers, and end wit
     (void)none.channel("values", 1);
     none.set("sensors", std::vector<std::string>{}).start();
     CHECK(none.failure() == "sensors: none is named");
+  });
+}
+
+// A log that takes nothing until it is told to.
+class slow_log {
+ public:
+  slow_log() {
+    set_log_sink(
+        [](void* self, log_level, std::string_view, std::string_view) {
+          auto& me = *static_cast<slow_log*>(self);
+          std::unique_lock hold(me.lock_);
+          ++me.came_;
+          me.opened_.wait_for(hold, patience, [&] { return me.open_; });
+        },
+        this);
+  }
+  ~slow_log() { set_log_sink(nullptr, nullptr); }
+  slow_log(const slow_log&) = delete;
+  slow_log& operator=(const slow_log&) = delete;
+  void open() {
+    const std::lock_guard hold(lock_);
+    open_ = true;
+    opened_.notify_all();
+  }
+  std::size_t came() {
+    const std::lock_guard hold(lock_);
+    return came_;
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable opened_;
+  bool open_ = false;
+  std::size_t came_ = 0;
+};
+
+TEST_CASE("records are in the log as JSON, after their prefix, each in one line") {
+  at_procs([] {
+    log_reader log;
+    rig r("log");
+    const auto in = r.channel("values");
+    r.set("level", "warning").set("prefix", "plant ").start();
+    in.send({{"sensor", "boiler"}, {"value", 71.5}});
+    in.send(record());
+    in.close();
+    CHECK(r.wait() == ended::returned);
+    CHECK(log.count("log: plant {\"sensor\":\"boiler\",\"value\":71.5}") == 1);
+    CHECK(log.count("log: plant {}") == 1);
+  });
+}
+
+TEST_CASE("a log that is slow makes its sender wait, and loses nothing") {
+  at_procs([] {
+    slow_log log;
+    rig r("log");
+    const auto in = r.channel("values", 2);
+    r.start();
+    auto sender = spawn("sender", [&] {
+      for (int i = 0; i < 20; ++i) in.send({{"n", i}});
+      in.close();
+    });
+    CHECK(eventually([&] { return log.came() == 1 && in.size() == 2; }));
+    CHECK(!sender.done());
+    CHECK(in.stats().received == 1);
+    log.open();
+    CHECK(r.wait() == ended::returned);
+    CHECK(log.came() == 20);
+    sender.get();
+  });
+}
+
+TEST_CASE("whatever a record holds, it is a line of the log and no more") {
+  at_procs([] {
+    log_reader log;
+    rig r("log");
+    const auto in = r.channel("values");
+    r.start();
+    in.send({{"text", "two\nlines \x1b[31m"}, {"number", std::numeric_limits<double>::infinity()}});
+    in.send({{"text", "not \xff UTF-8"}});
+    in.send({{"text", std::string(std::size_t{1} << 20, 'x')}});
+    in.send({{"text", "after it"}});
+    in.close();
+    CHECK(r.wait() == ended::returned);
+    CHECK(log.count("two\\nlines \\u001b[31m") == 1);
+    CHECK(log.count("log: {\"text\":\"not ") == 1);
+    CHECK(log.count("xxxxxxxx") == 1);
+    CHECK(log.longest() < 2000);
+    CHECK(log.count("after it") == 1);
+    CHECK(log.count("\n") == 0);
+  });
+}
+
+TEST_CASE("log ends when it is stopped, and keeps to the level that it shows") {
+  at_procs([] {
+    log_reader log;
+    rig r("log");
+    const auto in = r.channel("values");
+    r.start();
+    const log_level before = get_log_level();
+    set_log_level(log_level::error);
+    in.send({{"n", 1}});
+    CHECK(eventually([&] { return in.stats().received == 1; }));
+    CHECK(r.stop() == ended::returned);
+    set_log_level(before);
+    CHECK(log.count("{\"n\":1}") == 0);
   });
 }
 
