@@ -119,6 +119,54 @@ TEST_CASE("describe tells the errors of a class, to people and to programs") {
         std::string::npos);
 }
 
+TEST_CASE("a program that has become another user's is left behind, and holds up no stop") {
+  std::string folder = (std::filesystem::temp_directory_path() / "leat-stock-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()));
+  namespace fs = std::filesystem;
+  if (::geteuid() != 0 || !fs::exists("/usr/bin/setpriv")) {
+    MESSAGE("skipped: only root can make a program that changes its user, and with setpriv");
+    fs::remove_all(folder);
+    return;
+  }
+  const auto to_all = fs::perms::owner_all | fs::perms::group_exec | fs::perms::group_read |
+                      fs::perms::others_exec | fs::perms::others_read;
+  fs::permissions(folder, to_all);
+  fs::copy_file(LEAT_PROGRAM, folder + "/leat");
+  fs::permissions(folder + "/leat", to_all);
+  fs::copy_file("/usr/bin/setpriv", folder + "/become");
+  fs::permissions(folder + "/become", to_all | fs::perms::set_uid);
+  std::ofstream(folder + "/t.toml")
+      << "leat = 1\n[process.p]\nuse = \"exec\"\ngrace = \"60s\"\n[process.p.config]\n"
+         "patience = \"20ms\"\ncommand = [\"" +
+             folder +
+             "/become\", \"--reuid=0\", \"--regid=0\", \"--clear-groups\", "
+             "\"sh\", \"-c\", \"echo $$ >" +
+             folder + "/pid; exec sleep 1000\"]\n";
+  leat::run({.procs = 2}, [&] {
+    leat::net::child c(
+        {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", folder + "/leat", "run",
+         folder + "/t.toml"},
+        {.in = leat::net::stdio::null, .out = leat::net::stdio::null, .err = leat::net::stdio::pipe});
+    int pid = 0;
+    const leat::deadline end(patience);
+    while (!(std::ifstream(folder + "/pid") >> pid) && c.is_running() && !end.expired())
+      (void)leat::sleep_for(std::chrono::milliseconds(5));
+    if (pid > 1) {
+      c.kill(SIGTERM);
+      std::string said;
+      while (const auto line = c.err().read_line(patience)) said += *line + '\n';
+      INFO(said);
+      CHECK(said.find("cannot be killed, and is left behind") != std::string::npos);
+    } else {
+      MESSAGE("skipped: programs do not change their user here");
+      if (c.is_running()) c.kill(SIGKILL);
+    }
+    (void)c.wait(patience);
+    if (pid > 1) CHECK(::kill(pid, SIGKILL) == 0);  // it was still there
+  });
+  fs::remove_all(folder);
+}
+
 TEST_CASE("standard input becomes records, and records standard output") {
   std::string folder = (std::filesystem::temp_directory_path() / "leat-stock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()));

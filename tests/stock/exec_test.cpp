@@ -147,6 +147,39 @@ TEST_CASE("those that it has started are asked to end as well") {
   });
 }
 
+TEST_CASE("those that it has started do not outlive it, however it ends") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string pid = folder / "pid";
+    // In its group, deaf, and with none of its pipes open.
+    const std::string deaf =
+        "sh -c 'trap \"\" TERM; echo $$ >" + pid + "; echo ready; exec 1>&- 2>&-; exec sleep 1000' & ";
+    const auto number = [&] {
+      int n = 0;
+      std::ifstream(pid) >> n;
+      return n;
+    };
+    {
+      rig stopped("exec");
+      const auto out = stopped.channel("out");
+      shell(stopped, deaf + "trap 'exit 0' TERM; while :; do sleep 0.05; done").start();
+      REQUIRE(out.recv_until(patience));
+      CHECK(number() > 1);
+      CHECK(stopped.stop() == ended::returned);
+    }
+    CHECK(eventually([&] { return !is_alive(pid); }));
+    {
+      rig done("exec");
+      const auto out = done.channel("out");
+      shell(done, deaf + "sleep 0.1; exit 0").start();
+      REQUIRE(out.recv_until(patience));
+      CHECK(done.wait() == ended::returned);
+    }
+    CHECK(eventually([&] { return !is_alive(pid); }));
+    CHECK(no_child_is_left());
+  });
+}
+
 TEST_CASE("one that has ended is not waited for because others have its output") {
   at_procs([] {
     const temp_folder folder;
@@ -158,10 +191,7 @@ TEST_CASE("one that has ended is not waited for because others have its output")
     REQUIRE(out.recv_until(patience));
     CHECK(r.wait() == ended::returned);
     CHECK(log.has("others have its standard output open"));
-    int number = 0;
-    std::ifstream(pid) >> number;
-    REQUIRE(number > 1);
-    ::kill(number, SIGKILL);
+    CHECK(eventually([&] { return !is_alive(pid); }));
   });
 }
 

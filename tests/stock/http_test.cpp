@@ -369,6 +369,13 @@ TEST_CASE("records are posted as arrays of so many, or as many as there are in t
     CHECK(y.server.bodies()[0] == "[{\"n\":1}]");
     y.values.close();
     CHECK(y.r.wait() == ended::returned);
+
+    // To take the next would be to acknowledge the last.
+    posting z([](int) { return told_server::ok; });
+    z.r.deliver_at_least_once("values");
+    z.r.set("batch", 2).set("within", 1h).start();
+    CHECK(z.send_all(2) == ended::returned);
+    CHECK(z.server.bodies() == std::vector<std::string>{"[{\"n\":1}]", "[{\"n\":2}]"});
   });
 }
 

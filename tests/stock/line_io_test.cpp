@@ -2,10 +2,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <leat/net.hpp>
+#include <leat/stock/followed_file.hpp>
 #include "stock/fixture.hpp"
 
 namespace leat::stock::test {
@@ -127,10 +130,10 @@ TEST_CASE("wrong lines are dropped and told, or fail") {
           .start();
       CHECK(r.wait() == ended::returned);
       CHECK(texts_of(drained(lines), "n") == strings{"1", "2"});
-      CHECK(log.has("line-reader: dropped: line 1, column 6"));
+      CHECK(log.has("line-reader: dropped: line 2: column 6"));
       r.destroy();
     }
-    CHECK(log.has("3 in all; the last: a line that is not UTF-8, or has a zero byte"));
+    CHECK(log.has("3 in all; the last: line 4: a line that is not UTF-8, or has a zero byte"));
     rig r("line-reader");
     const auto lines = r.channel("values");
     r.set("from", "file:" + (folder / "a.json")).set("format", "json").set("bad", "fail").start();
@@ -165,6 +168,41 @@ TEST_CASE("a file is followed when it grows, is cut and is replaced") {
     fs::remove(path);
     CHECK(eventually([&] { return log.count("is gone") > gone; }));
     CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a file that is replaced again and again is never read twice") {
+  at_procs([] {
+    const temp_folder folder;
+    const std::string path = folder / "a";
+    followed_file f(path);
+    std::atomic<bool> over{false};
+    auto writer = spawn("writer", [&] {
+      for (int i = 0; i < 2000 && !stop_requested(); ++i) {
+        put(path + ".next", std::to_string(i) + "\n", std::ios::trunc);
+        fs::rename(path + ".next", path);
+        if (i % 8 == 0) yield();
+      }
+      over = true;
+    });
+    std::string text;
+    const deadline end(patience);
+    for (;;) {
+      char bytes[256];
+      std::size_t n = 0;
+      const bool last = over;
+      const followed_file::status s = f.read(bytes, n);
+      text.append(bytes, n);
+      if (end.expired() || (last && s == followed_file::status::end)) break;
+      if (s != followed_file::status::data) yield();
+    }
+    writer.get();
+    std::istringstream lines(text);
+    std::string line;
+    int before = -1, wrong = 0;
+    for (; std::getline(lines, line); before = std::stoi(line)) wrong += std::stoi(line) <= before;
+    CHECK(wrong == 0);
+    CHECK(before == 1999);
   });
 }
 
@@ -270,6 +308,22 @@ TEST_CASE("where it listens, each connection brings lines of its own") {
   });
 }
 
+TEST_CASE("one that connects and says nothing does not keep its place") {
+  at_procs([] {
+    log_reader log;
+    rig r("line-reader");
+    const auto lines = r.channel("values");
+    r.set("from", "tcp-listen:127.0.0.1:0").set("peers", 1).set("silence", 20ms).start();
+    const std::string at = listens_on(log);
+    const net::stream silent = net::dial(at, patience);
+    net::stream other = net::dial(at, patience);
+    other.write("here\n", patience);
+    CHECK(line_from(lines) == "here");
+    CHECK(log.has("nothing came for 20ms"));
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
 TEST_CASE("a wrong line of one connection can fail the process") {
   at_procs([] {
     const temp_folder folder;
@@ -345,6 +399,29 @@ TEST_CASE("lines are appended to a file, with one header, after what was torn") 
     CHECK(content(path) == "a,b\n1,x\n2,y\n3,to\n4,z\n");
     write(false, {{{"c", 5}}});
     CHECK(content(path) == "c\n5\n");
+  });
+}
+
+TEST_CASE("what is delivered at least once is written before the next is taken") {
+  at_procs([] {
+    const temp_folder folder;
+    rig r("line-writer");
+    const auto in = r.channel("values");
+    r.deliver_at_least_once("values");
+    r.set("to", "file:" + (folder / "a")).start();
+    for (const char* line : {"a", "b", "c"}) in.send(text(line));
+    // The last one stays in hand; those before it were written when it was taken.
+    CHECK(eventually([&] { return content(folder / "a") == "a\nb\nc\n"; }));
+    in.close();
+    CHECK(r.wait() == ended::returned);
+
+    rig lost("line-writer");
+    const auto broken = lost.channel("values");
+    lost.deliver_at_least_once("values");
+    lost.set("to", "file:/dev/full").start();
+    for (const char* line : {"a", "b", "c"}) broken.send(text(line));
+    CHECK(lost.wait() == ended::failed);
+    CHECK(broken.stats().received == 1);
   });
 }
 

@@ -205,7 +205,7 @@ TEST_CASE("a line of JSON is a record, or wrong") {
   const auto all = parsed({.form = line_form::json}, "{\"a\":1}\n\n  \n{\"a\":\n[1]\n{\"b\":\"x\"}");
   REQUIRE(all.size() == 4);
   CHECK(all[0].value == record{{"a", 1}});
-  CHECK(all[1].bad.starts_with("line 1, column 6"));
+  CHECK(all[1].told().starts_with("line 4: column 6"));
   CHECK(!all[2].bad.empty());
   CHECK(all[3].value == record{{"b", "x"}});
 }

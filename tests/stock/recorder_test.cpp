@@ -209,6 +209,11 @@ TEST_CASE("a record may wait for others before it is written; a stop writes them
     CHECK(contents(x.file(1)) == "");
     CHECK(x.r.stop() == ended::returned);
     CHECK(contents(x.file(1)) == "n\n0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    recording y;
+    y.r.deliver_at_least_once("values").set("flush", 1h).start();  // then it does not wait
+    y.values.send(numbered(1));
+    CHECK(eventually([&] { return contents(y.file(1)) == "n\n1\n"; }));
+    CHECK(y.finish() == ended::returned);
   });
 }
 
@@ -320,7 +325,7 @@ TEST_CASE("a folder that vanishes is made again") {
   });
 }
 
-TEST_CASE("a folder that cannot be made is waited for") {
+TEST_CASE("a folder that cannot be made fails at the start, and is waited for later") {
   run_clean(with_procs(2), [] {
     for (const char* full : {"wait", "drop", "fail"}) {
       recording impossible;
@@ -339,9 +344,34 @@ TEST_CASE("a folder that cannot be made is waited for") {
     leat::channel<record> written = x.r.channel("written");
     x.r.set("retry", 1ms).start();
     x.values.send(numbered(1));
+    CHECK(written.recv_until(patience));
+    fs::remove_all(x.folder);
+    put(x.folder, "in the way");
+    x.values.send(numbered(2));
     CHECK(eventually([&] { return log.count("waiting") == 1; }));
     fs::remove(x.folder);
+    CHECK(written.recv_until(patience));
     CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("fields above the most columns are left out and counted, and empty records are told") {
+  run_clean(with_procs(2), [] {
+    log_reader log;
+    {
+      recording x;
+      x.r.start();
+      x.values.send(record());
+      record wide;
+      for (int i = 0; i < 1030; ++i) wide["f" + std::to_string(i)] = i;
+      x.values.send(wide);
+      CHECK(x.finish() == ended::returned);
+      const std::string text = contents(x.file(1));
+      CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+      CHECK(std::count(text.begin(), text.end(), ',') == 2 * 1023);
+      CHECK(log.has("dropped: a record without any field"));
+      CHECK(log.has("left out 6 more, 6 in all; the last: fields above 1024 columns"));
+    }
   });
 }
 

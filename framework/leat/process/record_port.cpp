@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/process/record_port.hpp>
 
+#include <leat/csp/gate.hpp>
+
 namespace leat::ports {
 namespace {
 
@@ -65,3 +67,8 @@ entry of_record(record_end& end, std::string_view name, bool is_out) noexcept {
 }
 
 }  // namespace leat::ports
+
+bool leat::record_in::at_least_once() const noexcept {
+  const csp::channel_base* const c = end_.channel.get();
+  return c && c->kind() == flavour::gated && static_cast<const csp::gate*>(c)->held();
+}

@@ -98,6 +98,9 @@ class record_in {
     return end_.recv(to, csp::until_ns(d));
   }
   bool connected() const noexcept { return static_cast<bool>(end_.channel); }
+  // The next receive acknowledges the last record, which comes again if this object fails before: whoever
+  // would receive several before it is done with the first should not.
+  bool at_least_once() const noexcept;
 
   // for (leat::record r : values) until it is closed and drained, or the G is stopped.
   class iterator {

@@ -19,7 +19,11 @@ class batch : public process {
   setting<std::int64_t> size{this, "size", 100, "records in a message, at most", between(1, 1'000'000)};
   setting<nanoseconds> every{this, "every", 1s, "no record waits longer than this for others; 0: any time",
                              between<nanoseconds>(0s, 8760h)};
-  errors told{this, {nobody_reads, {"a channel with full = \"fail\" has no room", "the records are lost, counted and told"}}};
+  errors told{this,
+              {{"a failure while records are gathered",
+                "they are lost; of them, delivery = \"at-least-once\" brings only the last one again"},
+               nobody_reads,
+               {"a channel with full = \"fail\" has no room", "the records are lost, counted and told"}}};
 
   void run() override {
     passes pass(this);

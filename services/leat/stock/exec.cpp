@@ -44,19 +44,18 @@ class exec : public process {
       "after its end, if others have it open",
       between<nanoseconds>(0s, 1h)};
   rejects bad{this, "a line, or a record, that is wrong"};
-  errors told{
-      this,
-      {{"a line longer than `longest`, or one that is not in `format`", "is wrong, as above"},
-       {"a program that is not there, or cannot be started", "the process fails"},
-       {"a program that exits with another status than 0, or is killed", "the process fails"},
-       {"a program that closes its standard input", "records are lost, counted and told"},
-       {"a program that does not read its standard input", "it waits, and so does the sender"},
-       {"a program that does not end on SIGTERM within `patience`", "SIGKILL, which is told"},
-       {"a program that cannot be killed (of another user)", "told, and left behind"},
-       {"a program that ends while others have its output open",
-        "told after `patience`, and they get SIGTERM and SIGKILL as far as they are in its process group"},
-       {"all readers of `out` have ended", "the program is ended as by a stop"},
-       channel_is_full}};
+  errors told{this,
+              {{"a line longer than `longest`, or one that is not in `format`", "is wrong, as above"},
+               {"a program that is not there, or cannot be started", "the process fails"},
+               {"a program that exits with another status than 0, or is killed", "the process fails"},
+               {"a program that closes its standard input", "records are lost, counted and told"},
+               {"a program that does not read its standard input", "it waits, and so does the sender"},
+               {"a program that does not end on SIGTERM within `patience`", "SIGKILL, which is told"},
+               {"a program that cannot be killed (of another user)", "told, and left behind"},
+               {"a program that ends while others have its output open",
+                "told after `patience`, and those of its process group get SIGKILL"},
+               {"all readers of `out` have ended", "the program is ended as by a stop"},
+               channel_is_full}};
   passes pass{this};
   complaints lost{*this, "lost"};
 
@@ -158,7 +157,7 @@ class exec : public process {
           e.bad = wrong.what();  // no such message as the channel carries
         }
       }
-      bad.add(std::move(e.bad));
+      bad.add(e.told());
       return true;
     });
     return read_output(
@@ -176,6 +175,17 @@ class exec : public process {
     }
   }
 
+  // False: the program has become another user's, and does not get it. Others of its group may.
+  static bool signal(running& p, int number) {
+    try {
+      p.child.kill_group(number);
+      p.child.kill(0);  // sends nothing, but says whether it could
+    } catch (const std::system_error&) {
+      return false;
+    }
+    return true;
+  }
+
   // On a G of its own: this one has been asked to stop, so that its waits end at once.
   void end(running& p) const {
     p.writes = {};
@@ -183,12 +193,16 @@ class exec : public process {
     p.out.close();
     spawn("exec end", [&] {
       std::error_code ec;
-      p.child.kill_group(SIGTERM);
+      signal(p, SIGTERM);
       if (p.child.wait(ec, *patience)) return;
       log_warning("stock", "{}: {} did not end within {} after SIGTERM: SIGKILL", name(), command->front(),
                   format_duration(*patience));
-      p.child.kill_group(SIGKILL);
-      (void)p.child.wait(ec);
+      if (signal(p, SIGKILL)) {
+        (void)p.child.wait(ec);
+      } else {
+        log_error("stock", "{}: {} (process {}) cannot be killed, and is left behind", name(),
+                  command->front(), p.child.pid());
+      }
     }).get();
   }
 

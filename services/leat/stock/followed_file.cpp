@@ -10,9 +10,11 @@
 
 namespace leat::stock {
 
-std::optional<followed_file::identity> followed_file::identity_of_path() const {
+// f(stat&) returns an error number, or 0.
+template <class F>
+std::optional<followed_file::identity> followed_file::identity_by(F f) const {
   struct stat s {};
-  const int error = leat::blocking([&] { return ::stat(path_.c_str(), &s) == 0 ? 0 : errno; });
+  const int error = leat::blocking([&] { return f(s); });
   if (error == ENOENT) return std::nullopt;
   if (error != 0) throw std::system_error(error, std::system_category(), path_);
   // A pipe or a terminal would wait where nobody can stop it.
@@ -21,17 +23,21 @@ std::optional<followed_file::identity> followed_file::identity_of_path() const {
   return identity(s.st_dev, s.st_ino);
 }
 
+std::optional<followed_file::identity> followed_file::identity_of_path() const {
+  return identity_by([this](struct stat& s) { return ::stat(path_.c_str(), &s) == 0 ? 0 : errno; });
+}
+
 bool followed_file::open() {
-  const std::optional<identity> id = identity_of_path();
-  if (!id) return false;
+  // Before it is opened, which would wait at a pipe.
+  if (!identity_of_path()) return false;
   try {
     file_ = net::file(path_);
   } catch (const std::system_error& e) {
     if (e.code() == std::errc::no_such_file_or_directory) return false;
     throw;
   }
-  // If it was replaced since, the next look finds that out.
-  which_ = id;
+  // Of what was opened: another may have taken the name since the look.
+  which_ = identity_by([this](struct stat& s) { return ::fstat(file_.fd(), &s) == 0 ? 0 : errno; });
   offset_ = 0;
   return true;
 }

@@ -32,6 +32,8 @@ class followed_file {
 
  private:
   using identity = std::pair<std::uint64_t, std::uint64_t>;
+  template <class F>
+  std::optional<identity> identity_by(F f) const;
   std::optional<identity> identity_of_path() const;
 
   const std::string path_;

@@ -63,7 +63,9 @@ class http_post : public process {
     while (more && (r = values.recv())) {
       std::size_t count = 1;
       std::string body = to_json(*r);
-      if (*batch > 1) {
+      if (*batch > 1 && values.at_least_once()) {
+        body.insert(0, "[").append("]");  // the next receive would acknowledge what is not posted yet
+      } else if (*batch > 1) {
         body.insert(0, "[");
         const deadline until = *within;
         while (count < static_cast<std::size_t>(*batch)) {

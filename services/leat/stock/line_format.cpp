@@ -37,11 +37,13 @@ line_options format_settings::checked() const {
   return {.form = *format, .columns = *columns, .separator = (*separator)[0]};
 }
 
-void line_parser::begin() {
+void line_parser::begin(bool numbered) {
   splitter_.reset();
   csv_.reset();
   columns_ = options_.columns;
   at_begin_ = true;
+  numbered_ = numbered;
+  number_ = 0;
 }
 
 bool line_parser::finish() {
@@ -50,21 +52,24 @@ bool line_parser::finish() {
 }
 
 bool line_parser::line(std::string_view text) {
+  ++number_;
   if (std::exchange(at_begin_, false) && text.starts_with(byte_order_mark))
     text.remove_prefix(byte_order_mark.size());
   if (options_.encoding == line_encoding::utf8 && (!shapes::is_utf8(text) || text.find('\0') != text.npos))
     return bad("a line that is not UTF-8, or has a zero byte");
   switch (options_.form) {
-    case line_form::text: return take_({record{{"line", text}}, {}});
+    case line_form::text: return take_({record{{"line", text}}, {}, number()});
     case line_form::csv: return csv_line(text);
     case line_form::json: break;
   }
   if (text.find_first_not_of(" \t") == text.npos) return true;
-  line_event e;
+  line_event e{.line = number()};
   try {
     e.value = from_json<record>(text);
   } catch (const message_error& wrong) {
-    e = {{}, wrong.what()};
+    e.bad = wrong.what();
+    // The text is one line, whatever its number.
+    if (constexpr std::string_view first = "line 1, "; e.bad.starts_with(first)) e.bad.erase(0, first.size());
   }
   return take_(std::move(e));
 }
@@ -89,7 +94,7 @@ bool line_parser::csv_row() {
   if (fields.size() != columns_.size())
     return bad("a row of " + std::to_string(fields.size()) + " fields, with " +
                std::to_string(columns_.size()) + " columns");
-  line_event e;
+  line_event e{.line = number()};
   e.value.reserve(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) e.value.append(columns_[i], csv_value(fields[i]));
   return take_(std::move(e));

@@ -22,6 +22,9 @@ LEAT_ENUM(line_form, text, json, csv);
 enum class line_encoding : std::uint8_t { utf8, any };
 LEAT_ENUM(line_encoding, utf8, any);
 
+// Each is looked for among the others, in every record.
+inline constexpr std::size_t most_columns = 1024;
+
 struct line_options {
   line_form form = line_form::text;
   line_encoding encoding = line_encoding::utf8;
@@ -44,7 +47,11 @@ struct format_settings {
 // What a stream of bytes gave.
 struct line_event {
   record value = {};
-  std::string bad = {};  // not empty: there is no record, and why
+  std::string bad = {};    // not empty: there is no record, and why
+  std::uint64_t line = 0;  // its number in the stream, from 1; 0: not known
+
+  // What is wrong, and where.
+  std::string told() const { return line == 0 ? bad : "line " + std::to_string(line) + ": " + bad; }
 };
 
 // Of one stream. What it finds goes to `take`, until that returns false.
@@ -60,15 +67,20 @@ class line_parser {
   bool feed(std::string_view bytes) { return splitter_.feed(bytes, *this); }
   // The stream has ended.
   bool finish();
-  // Another one begins: what was not finished is forgotten, and CSV names its columns again.
-  void begin();
+  // Another one begins: what was not finished is forgotten, and CSV names its columns again. Lines are
+  // numbered if it begins with its first.
+  void begin(bool numbered = true);
 
   // For the splitter.
   bool line(std::string_view text);
-  bool too_long() { return bad("a line of more than " + std::to_string(options_.longest) + " bytes"); }
+  bool too_long() {
+    ++number_;
+    return bad("a line of more than " + std::to_string(options_.longest) + " bytes");
+  }
 
  private:
-  bool bad(std::string why) { return take_({{}, std::move(why)}); }
+  std::uint64_t number() const noexcept { return numbered_ ? number_ : 0; }
+  bool bad(std::string why) { return take_({{}, std::move(why), number()}); }
   bool csv_line(std::string_view text);
   bool csv_row();
 
@@ -77,7 +89,8 @@ class line_parser {
   line_splitter splitter_;
   csv_splitter csv_;
   std::vector<std::string> columns_;
-  bool at_begin_ = true;
+  bool at_begin_ = true, numbered_ = true;
+  std::uint64_t number_ = 0;  // of the last line
 };
 
 // Records into lines, each with its '\n'.

@@ -56,15 +56,17 @@ class line_reader : public process {
   setting<start_at> start{this, "start", start_at::begin, "where in a file that it follows it begins"};
   setting<nanoseconds> poll{this, "poll", 250ms, "how often it looks for more in a file that it follows",
                             between<nanoseconds>(1ms, 1h)};
-  setting<nanoseconds> silence{this, "silence", 0s,
-                               "a connection that brings nothing for so long is given up; 0: none is",
-                               between<nanoseconds>(0s, 8760h)};
+  setting<std::optional<nanoseconds>> silence{
+      this, "silence", std::nullopt,
+      "a connection that brings nothing for so long is given up; 0: none is. Unless given: 5m where it "
+      "listens, else 0",
+      between<nanoseconds>(0s, 8760h)};
   setting<std::int64_t> peers{this, "peers", 64, "connections at a time, where it listens",
                               between(1, 65536)};
   link_settings links{this};
+  settings_judge together{this, judge_datagrams};
   rejects bad{this, "a line, or a record in it, that is wrong"};
   errors told{
-  settings_judge together{this, judge_datagrams};
       this,
       {{"a line longer than `longest`, one that is not UTF-8 or has a zero byte", "is wrong, as above"},
        {"JSON that is none, a row of csv with another number of fields, quotes that do not end",
@@ -91,19 +93,21 @@ class line_reader : public process {
         e.bad = wrong.what();  // no such message as the channel carries
       }
     }
-    bad.add(std::move(e.bad));
+    bad.add(e.told());
     return true;
   }
 
   // `enough`: no more lines are wanted. `lost`: `why` says how.
-  over read(net::stream& s, line_parser& to, std::string& why) const {
+  over read(net::stream& s, line_parser& to, std::string& why, nanoseconds otherwise = 0s) const {
     std::vector<char> bytes(piece);
+    const nanoseconds longest_silence = silence->value_or(otherwise);
     for (;;) {
       std::error_code ec;
-      const std::size_t n = s.read_some(bytes, ec, *silence > 0ns ? deadline(*silence) : deadline::never());
+      const std::size_t n =
+          s.read_some(bytes, ec, longest_silence > 0ns ? deadline(longest_silence) : deadline::never());
       if (stop_requested()) return over::enough;
       if (ec == std::errc::timed_out) {
-        why = "nothing came for " + format_duration(*silence);
+        why = "nothing came for " + format_duration(longest_silence);
         return over::lost;
       }
       if (ec) {
@@ -141,7 +145,10 @@ class line_reader : public process {
     if (missing && !*follow)
       throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory), where.path);
     if (missing) log_warning("stock", "{}: waits for {}, which is not there", name(), where.path);
-    if (!missing && *follow && *start == start_at::end) f.to_end();
+    if (!missing && *follow && *start == start_at::end) {
+      f.to_end();
+      to.begin(false);
+    }
     std::vector<char> bytes(piece);
     for (;;) {
       if (stop_requested()) return;
@@ -197,7 +204,7 @@ class line_reader : public process {
                    line_parser parser(
                        o, [&](line_event e) { return events.send(std::move(e)) == send_status::sent; });
                    std::string why;
-                   if (read(peer, parser, why) == over::lost)
+                   if (read(peer, parser, why, silence_of_peers) == over::lost)
                      log_info("stock", "{}: lost {}: {}", name(), peer.peer().text(), why);
                  },
                  {.limit = static_cast<std::size_t>(*peers), .name = "line peer"});
@@ -217,7 +224,7 @@ class line_reader : public process {
       const net::datagram d = s.receive_from(bytes, ec);
       if (stop_requested()) return;
       if (ec) throw std::system_error(ec, where.address);
-      to.begin();
+      to.begin(false);
       if (!to.feed({bytes.data(), d.size}) || !to.finish()) return;
     }
   }

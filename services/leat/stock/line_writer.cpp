@@ -101,7 +101,8 @@ class line_writer : public process {
   bool gather(std::string& text, deadline until = deadline::never()) {
     std::optional<record> r;
     const recv_status s = values.recv(r, until);
-    for (; r; r = text.size() < piece ? values.try_recv() : std::nullopt) {
+    const bool more = !values.at_least_once();
+    for (; r; r = more && text.size() < piece ? values.try_recv() : std::nullopt) {
       const std::size_t before = text.size();
       add(*r, text);
       gathered += text.size() > before;

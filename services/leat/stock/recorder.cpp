@@ -3,6 +3,7 @@
 // Lines wait in `lines_` until they are flushed, as one write of whole lines. Whatever fails closes the file;
 // the next try opens it again, which also repairs it.
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <system_error>
@@ -14,11 +15,11 @@
 
 #include <leat/stock/anchors.hpp>
 #include <leat/stock/csv.hpp>
-#include <leat/stock/numbered_files.hpp>
 #include <leat/stock/judges.hpp>
 #include <leat/stock/line_format.hpp>
-
+#include <leat/stock/numbered_files.hpp>
 #include <leat/stock/support.hpp>
+
 LEAT_STOCK_ANCHOR(recorder)
 
 namespace leat::stock {
@@ -32,7 +33,6 @@ enum class when_full { wait, drop, fail };
 LEAT_ENUM(when_full, wait, drop, fail);
 
 constexpr std::size_t most_unwritten = 1 << 20;
-constexpr std::size_t most_columns = 1024;
 
 // CSV as RFC 4180 has it, but for one thing: a record is always one line, so that a file cut at any line end
 // is whole. Line breaks within a text are written as \n and \r.
@@ -110,19 +110,18 @@ class recorder : public process {
                           "a full disk or another error: wait for room, drop records meanwhile, or fail"};
   setting<nanoseconds> retry{this, "retry", 1s, "how soon to try again after an error",
                              between<nanoseconds>(1ms, 1h)};
-  errors told{
-      this,
-      {{"a full disk or quota, or another error while it writes",
-        "told; as `full` says it waits, drops and counts records, or fails"},
-       {"a folder or file that cannot be made or opened at the start",
-        "the process fails, unless the disk is full"},
-       {"a file or folder that is removed", "told, and made again"},
-       {"a file that another recorder writes to", "the process fails"},
-       {"an unfinished line at the end of the last file", "cut off and told"},
-       {"a record with a field that has no column", "a new file with a column more, which is told"},
-       {"more than 1024 columns", "further fields are left out, counted and told"},
-       {"a csv record without any field", "dropped, counted and told"},
-       {"all readers of `written` have ended", "it goes on recording"}}};
+  errors told{this,
+              {{"a full disk or quota, or another error while it writes",
+                "told; as `full` says it waits, drops and counts records, or fails"},
+               {"a folder or file that cannot be made or opened at the start",
+                "the process fails, unless the disk is full"},
+               {"a file or folder that is removed", "told, and made again"},
+               {"a file that another recorder writes to", "the process fails"},
+               {"an unfinished line at the end of the last file", "cut off and told"},
+               {"a record with a field that has no column", "a new file with a column more, which is told"},
+               {"more than 1024 columns", "further fields are left out, counted and told"},
+               {"a csv record without any field", "dropped, counted and told"},
+               {"all readers of `written` have ended", "it goes on recording"}}};
 
   void run() override {
     columns_ = *fields;
@@ -131,10 +130,24 @@ class recorder : public process {
                                            .extension = *format == line_format::csv ? "csv" : "jsonl",
                                            .keep = static_cast<std::uint64_t>(*keep),
                                            .sync = *sync});
-    (void)attempt([&] { open(); });
+    try_to_open();
     record_all();
     write_out();
     if (dropped_ > 0) log_error("stock", "{}: {} records could not be written", name(), dropped_);
+  }
+
+  // What will not become better by waiting is a failure; the supervisor knows how often to try.
+  void try_to_open() {
+    try {
+      open();
+    } catch (const std::system_error& e) {
+      files_->close();
+      if (!is_full(e.code())) throw;
+      (void)attempt([&] { open(); });
+    }
+  }
+  static bool is_full(std::error_code ec) noexcept {
+    return ec == std::errc::no_space_on_device || ec == std::error_code(EDQUOT, std::system_category());
   }
 
   void record_all() {
@@ -152,8 +165,10 @@ class recorder : public process {
 
   void take(record r) {
     if (*format == line_format::csv) see_columns(r);
-    if (*format == line_format::csv && columns_.empty()) return;  // a record without any field
-    if (lines_.empty()) write_at_ = *flush > 0ns ? saturating_add(now(), *flush) : time_point{};
+    if (*format == line_format::csv && columns_.empty()) return empty_.add("a record without any field");
+    // The next receive would acknowledge what is not written yet.
+    const bool gathers = *flush > 0ns && !values.at_least_once();
+    if (lines_.empty()) write_at_ = gathers ? saturating_add(now(), *flush) : time_point{};
     if (*format == line_format::csv) {
       append_csv(lines_, r, columns_);
     } else if (columns_.empty()) {
@@ -176,14 +191,17 @@ class recorder : public process {
     if (columns_.empty() && !files_->is_open()) (void)attempt([&] { open(); });
     std::unordered_set<std::string_view> known(columns_.begin(), columns_.end());
     std::vector<std::string> more = columns_;
-    for (const record::field& f : r)
-      if (!known.contains(f.name)) more.push_back(f.name);
-    if (more.size() == columns_.size()) return;
-    if (more.size() > most_columns) {
-      if (!std::exchange(told_columns_, true))
-        log_warning("stock", "{}: more than {} columns; further fields are left out", name(), most_columns);
-      return;
+    std::uint64_t too_many = 0;
+    for (const record::field& f : r) {
+      if (known.contains(f.name)) continue;
+      if (more.size() < most_columns)
+        more.push_back(f.name);
+      else
+        ++too_many;
     }
+    if (too_many > 0)
+      left_out_.add("fields above " + std::to_string(most_columns) + " columns", too_many);
+    if (more.size() == columns_.size()) return;
     write_out();
     if (!columns_.empty() && files_->size() > 0)
       log_notice("stock", "{}: a record has other fields; going on in a new file", name());
@@ -276,7 +294,8 @@ class recorder : public process {
   std::uint64_t count_ = 0;      // of them
   std::vector<record> waiting_;  // the same, for `written`
   time_point write_at_{};
-  bool failing_ = false, told_columns_ = false;
+  bool failing_ = false;
+  complaints left_out_{*this, "left out"}, empty_{*this, "dropped"};
   time_point next_try_{};
   std::uint64_t dropped_ = 0;
 };
