@@ -2,6 +2,7 @@
 #include <leat/leat.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/support.hpp>
 #include <leat/stock/windows.hpp>
 
@@ -15,7 +16,13 @@ using namespace std::chrono_literals;
 class deadband : public process {
   record_in values{this, "values", "what comes in"};
   record_out out{this, "out", fields_like("values"), "those that differ from the last one sent"};
-  field_setting<> field{this, "field", "values", field_kind::real, "value", "the number that is looked at"};
+  field_setting<> field{this,
+                        "field",
+                        "values",
+                        field_kind::real,
+                        "value",
+                        "the number that is looked at",
+                        judged_by(judge_field_name)};
   setting<double> absolute{this, "absolute", 0, "differences up to this much are none", between(0.0, 1e300)};
   setting<double> percent{this, "percent", 0,
                           "and those up to so many percent of the last one sent; the larger counts",

@@ -2,6 +2,7 @@
 #include <leat/leat.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/support.hpp>
 #include <leat/stock/windows.hpp>
 
@@ -28,7 +29,13 @@ class min_max : public process {
                        {"mean", field_kind::real},
                        {"count", field_kind::integer}},
                  "the last record of each window, when it is over, with these four added"};
-  field_setting<> field{this, "field", "values", field_kind::real, "value", "the number that is looked at"};
+  field_setting<> field{this,
+                        "field",
+                        "values",
+                        field_kind::real,
+                        "value",
+                        "the number that is looked at",
+                        judged_by(judge_field_name)};
   setting<std::int64_t> window{this, "window", 0, "a window is over after so many numbers; 0: not by that",
                                between(0, 1'000'000'000)};
   setting<nanoseconds> every{this, "every", 0s, "a window is over after this long; 0: not by that",

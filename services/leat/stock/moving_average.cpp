@@ -2,6 +2,7 @@
 #include <leat/leat.hpp>
 
 #include <leat/stock/anchors.hpp>
+#include <leat/stock/judges.hpp>
 #include <leat/stock/support.hpp>
 #include <leat/stock/windows.hpp>
 
@@ -25,7 +26,13 @@ class moving_average : public process {
   record_in values{this, "values", "what comes in"};
   record_out out{this, "out", fields_like("values"), sends_by(with_a_mean),
                  "the same records with the mean in place of the number"};
-  field_setting<> field{this, "field", "values", field_kind::real, "value", "the number that is averaged"};
+  field_setting<> field{this,
+                        "field",
+                        "values",
+                        field_kind::real,
+                        "value",
+                        "the number that is averaged",
+                        judged_by(judge_field_name)};
   setting<std::int64_t> window{this, "window", 8, "over so many, or as many as there were",
                                between(1, 1'000'000)};
   key_settings keys{this};

@@ -199,8 +199,7 @@ class recorder : public process {
       else
         ++too_many;
     }
-    if (too_many > 0)
-      left_out_.add("fields above " + std::to_string(most_columns) + " columns", too_many);
+    if (too_many > 0) left_out_.add("fields above " + std::to_string(most_columns) + " columns", too_many);
     if (more.size() == columns_.size()) return;
     write_out();
     if (!columns_.empty() && files_->size() > 0)
