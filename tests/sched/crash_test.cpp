@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <sys/mman.h>
 #include <unistd.h>
+#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
@@ -178,4 +179,44 @@ TEST_CASE("a fault that the program mends is told once, and not as its end; what
   CHECK(r.output.find("by SIGSEGV") == r.output.rfind("by SIGSEGV"));
   CHECK_MESSAGE(said_end(r, "SIGILL"), r.output);
   check_died(r, SIGILL);
+}
+
+namespace {
+
+sigjmp_buf way_out;
+void jump_out(int) { ::siglongjmp(way_out, 1); }
+
+// As programs do that probe memory.
+void probe_nowhere() {
+  if (sigsetjmp(way_out, 1) == 0) write_nowhere();
+}
+void jump_out_of_faults() {
+  struct sigaction a = {};
+  a.sa_handler = jump_out;
+  a.sa_flags = SA_ONSTACK;
+  ::sigaction(SIGSEGV, &a, nullptr);
+}
+
+}  // namespace
+
+LEAT_CHILD(abort_after_a_jump) {
+  jump_out_of_faults();
+  in_a_g(probe_nowhere);
+  in_a_g([] { std::abort(); });  // on another thread
+}
+LEAT_CHILD(abort_after_a_jump_in_the_same_g) {
+  jump_out_of_faults();
+  in_a_g([] {
+    probe_nowhere();
+    std::abort();
+  });
+}
+
+TEST_CASE("a crash is told also after the program has jumped out of its handler of an earlier fault") {
+  for (const char* const how : {"abort_after_a_jump_in_the_same_g", "abort_after_a_jump"}) {
+    const auto r = run_self(how);
+    CHECK_MESSAGE(r.said("leat: the program may end by SIGSEGV"), r.output);
+    CHECK_MESSAGE(said_end(r, "SIGABRT, in G"), r.output);
+    check_died(r, SIGABRT);
+  }
 }

@@ -44,6 +44,7 @@ std::mutex installing;
 
 std::atomic<crash_report_fn> crash_report{nullptr};
 std::atomic<long> reporting_thread{0};
+std::atomic<bool> handed_on{false};  // its report is written; a handler of the program's has its turn
 
 void report(const stack& s, const void* fault) noexcept {
   const char* name = s.label();
@@ -74,13 +75,15 @@ void pass_on(watched_signal& w, siginfo_t* info, void* context) noexcept {
   }
 }
 
+constexpr timespec nap{0, 10'000'000};
+constexpr int most_naps = 200;
+
 // The handlers that come next, a sanitizer's for one, bear no company: one thread at a time goes there with a
 // report. If it left its handler by a jump, those that come later wait once.
 void let_it_finish(long self) noexcept {
-  constexpr timespec nap{0, 10'000'000};
   long first = reporting_thread.load();
   for (int naps = 0; first != 0 && first != self; first = reporting_thread.load()) {
-    if (++naps > 200) {
+    if (++naps > most_naps) {
       (void)reporting_thread.compare_exchange_strong(first, 0);
       return;
     }
@@ -88,20 +91,33 @@ void let_it_finish(long self) noexcept {
   }
 }
 
-// One thread reports; another that dies meanwhile lets it, for a while. True: the program may go on after it.
+// One thread reports; another that dies meanwhile lets it, for a while. False: it has died of the report.
+bool claim_report(long self) noexcept {
+  for (int naps = 0;; ++naps) {
+    long first = 0;
+    if (reporting_thread.compare_exchange_strong(first, self)) return true;
+    if (first == self) return handed_on.load();  // it jumped out of the program's handler, or died in there
+    if (naps == most_naps) return reporting_thread.compare_exchange_strong(first, self);
+    ::nanosleep(&nap, nullptr);
+  }
+}
+
+// True: the program may go on after it.
 bool report_crash(watched_signal& w, const siginfo_t* info, const void* context) noexcept {
   const crash_report_fn report = crash_report.load(std::memory_order_acquire);
   if (!report) return false;
   const bool mended_perhaps = w.has_earlier();
   const long self = ::syscall(SYS_gettid);
-  long first = 0;
   // Some programs live with faults, and mend one after the other: told once.
-  if (!(mended_perhaps && w.told.exchange(true)) && reporting_thread.compare_exchange_strong(first, self)) {
-    report(w.number, info->si_code > 0 ? info->si_addr : nullptr, context, mended_perhaps);
-    return mended_perhaps;
+  if (mended_perhaps && w.told.exchange(true)) {
+    let_it_finish(self);
+    return false;
   }
-  let_it_finish(self);
-  return false;
+  if (!claim_report(self)) return false;
+  handed_on.store(false);
+  report(w.number, info->si_code > 0 ? info->si_addr : nullptr, context, mended_perhaps);
+  handed_on.store(true);
+  return mended_perhaps;
 }
 
 void on_fault(int sig, siginfo_t* info, void* context) {
