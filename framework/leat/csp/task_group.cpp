@@ -42,19 +42,28 @@ class task_group::membership::guard final : public overrun_guard {
         inner_(std::move(inner)),
         settled_(std::move(settled)) {}
 
+  // Allocates nothing: the member may have been frozen in the middle of an allocation. Nor does it free: the
+  // guard outlives a frozen G, and the failure with it.
   void overran(const overrun_news& news) noexcept override {
     inner_->overran(news);
     if (news.step != overrun_step::quarantined && news.step != overrun_step::frozen) return;
     // It may have been about to end: the one who settles it counts it off.
     if (settled_->exchange(true, std::memory_order_acq_rel)) return;
-    group_.failed(std::make_exception_ptr(quarantined("a member of a task group was quarantined")));
+    if (group_.keep_failure(failure_)) {
+      group_.stop();
+    } else {
+      log_error("csp", "{}, after another one had failed", why);
+    }
     group_.members_.done();
   }
 
  private:
+  static constexpr const char* why = "a member of a task group was quarantined";
+
   task_group& group_;
   const std::shared_ptr<overrun_guard> inner_;
   const std::shared_ptr<std::atomic<bool>> settled_;
+  const std::exception_ptr failure_ = std::make_exception_ptr(quarantined(why));
 };
 
 std::shared_ptr<overrun_guard> task_group::membership::guarded_by(std::shared_ptr<overrun_guard> guard_of_g) {
@@ -110,16 +119,20 @@ stop_source task_group::source() const {
 void task_group::stop() noexcept { source().request_stop(); }
 void task_group::insist() noexcept { source().insist(); }
 
-void task_group::failed(std::exception_ptr e) noexcept {
+bool task_group::keep_failure(const std::exception_ptr& e) noexcept {
   const sched::shield unbroken;
-  {
-    lock_guard hold(lock_);
-    if (!first_failure_) std::swap(first_failure_, e);
-  }
-  if (e) {
-    log_failure(e, "after another one had");
-  } else {
+  lock_guard hold(lock_);
+  if (first_failure_) return false;
+  first_failure_ = e;
+  return true;
+}
+
+void task_group::failed(const std::exception_ptr& e) noexcept {
+  const sched::shield unbroken;
+  if (keep_failure(e)) {
     stop();
+  } else {
+    log_failure(e, "after another one had");
   }
 }
 

@@ -134,7 +134,8 @@ class task_group {
 
   spawn_options with_stop_source(const spawn_options& options) const;
   stop_source source() const;
-  void failed(std::exception_ptr e) noexcept;
+  void failed(const std::exception_ptr& e) noexcept;
+  bool keep_failure(const std::exception_ptr& e) noexcept;  // false: another one failed first
   std::exception_ptr end_round();
 
   wait_group members_;
