@@ -168,14 +168,14 @@ TEST_CASE("SIGQUIT dumps all Gs and the program goes on") {
   INFO(r.output);
   CHECK(r.exited(0));
   CHECK(r.said("'reader': waiting for parked"));
-  CHECK(r.said("wait_in_a_named_function"));
+  CHECK(r.said("wait_in_a_named_function(leat::sched::test::signal_to_g&)+0x"));
   CHECK(r.said("'main'"));
   CHECK(r.said("run returned 9"));
   const auto idle = run_self("dumps_when_idle");
   INFO(idle.output);
   CHECK(idle.exited(0));
   CHECK(idle.said("'sleeper': waiting for sleep"));
-  CHECK(idle.said("sleep_in_another_named_function"));
+  CHECK(idle.said("sleep_in_another_named_function()+0x"));
 }
 
 TEST_CASE("after run, SIGQUIT does what it did before") {

@@ -126,9 +126,11 @@ bool goes_out(const char* operation) noexcept {
 
 // May run in a signal handler while everything goes on: what it prints of a G that moves may be mixed
 // from before and after. Back-traces are of waiting Gs; a walk that meets nonsense ends there, within
-// the stack.
-LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
+// the stack. sysmon may allocate, and so demangle names, as long as no frozen thread can have malloc's lock.
+LEAT_UNWATCHED void scheduler::dump(int fd, dump_by whom) const noexcept {
   const std::int64_t now = now_ns();
+  const bool stuck = whom == dump_by::sysmon_when_stuck;
+  const bool demangled = whom != dump_by::anybody && frozen_.load(std::memory_order_relaxed) == 0;
   fixed_text<512> t;
   t.format("leat: {} Gs, {} Ps ({} idle), {} in the global queue, {} run without a P\n", live(), procs(),
            idle_ps_.load(std::memory_order_relaxed), global_size_.load(std::memory_order_relaxed),
@@ -182,11 +184,11 @@ LEAT_UNWATCHED void scheduler::dump(int fd, bool stuck) const noexcept {
       for (std::size_t i = 0; i < n; ++i) pcs[i] = w.trace[i];
     }
     for (std::size_t i = 0; i < n; ++i) {
-      t.clear();
-      t.append("    ");
-      append_frame(t, pcs[i], false);
-      t.append('\n');
-      write_text(fd, t.view());
+      fixed_text<1000> frame;
+      append_frame(frame, pcs[i], demangled);
+      fixed_text<1024> line;
+      line.format("    {}\n", frame.view());
+      write_text(fd, line.view());
     }
   });
 }
@@ -207,7 +209,7 @@ void scheduler::look_for_deadlock() noexcept {
   fixed_text<256> t;
   t.format("leat: deadlock: all {} Gs wait, no timer is set, no I/O is pending\n", live());
   write_text(STDERR_FILENO, t.view());
-  dump(STDERR_FILENO, true);
+  dump(STDERR_FILENO, dump_by::sysmon_when_stuck);
   t.clear();
   t.format(
       "leat: exit with status {}; if a plain thread was going to wake one of them, hold a leat::keep_alive\n",

@@ -157,9 +157,11 @@ class scheduler {
   runtime_stats stats() const;
   std::vector<event> events() const;
   std::string trace_line() const;
-  // All Gs with status, reason and back-trace, to a file descriptor. Takes no lock, does not allocate.
-  // `stuck`: nobody can run, so that the names of what they wait for are there to be read.
-  void dump(int fd, bool stuck = false) const noexcept;
+  // All Gs with status, reason and back-trace, to a file descriptor. Takes no lock, does not allocate;
+  // sysmon's does, for names that can be read. When all are stuck, the names of what they wait for are there
+  // as well.
+  enum class dump_by : unsigned char { anybody, sysmon, sysmon_when_stuck };
+  void dump(int fd, dump_by whom = dump_by::anybody) const noexcept;
   fiber::census& stack_census() noexcept { return census_; }
   std::int64_t coarse_now() const noexcept { return coarse_now_.load(std::memory_order_relaxed); }
   // While held, "everybody waits" is no deadlock: a plain thread will send something.

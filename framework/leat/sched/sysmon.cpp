@@ -50,7 +50,8 @@ void sysmon::run() noexcept {
     const std::int64_t last_round = now;
     now = now_ns();
     s_.coarse_now_.store(now, std::memory_order_relaxed);
-    if (s_.dump_asked_.exchange(false, std::memory_order_relaxed)) s_.dump(STDERR_FILENO);
+    if (s_.dump_asked_.exchange(false, std::memory_order_relaxed))
+      s_.dump(STDERR_FILENO, scheduler::dump_by::sysmon);
     overruns_at = overruns_.look(now);
     if (s_.busy_ps_.load(std::memory_order_relaxed) == 0) s_.look_for_deadlock();
     bool found = false;
