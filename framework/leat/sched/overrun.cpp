@@ -45,14 +45,6 @@ LEAT_UNWATCHED bool seems_guarded(const M& m) noexcept {
   return g && read_unwatched(g->watch);
 }
 
-void tell_why(text_buffer& to, const G& g, std::int64_t ran) noexcept {
-  to.format("G {} '{}' was quarantined: it had run for {} ms without entering the runtime", g.id, g.name,
-            ran / ms);
-}
-std::exception_ptr failure_of(const text_buffer& why) {
-  return std::make_exception_ptr(quarantined(std::string(why.view())));
-}
-
 }  // namespace
 
 std::int64_t overrun_patrol::look(std::int64_t now) noexcept {
@@ -262,31 +254,6 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   return ask(m, summons::freeze, now);
 }
 
-// While the thread still runs: after it has been frozen, perhaps with malloc's lock, nothing is allocated
-// (quarantine.hpp). False: it has come in.
-bool overrun_patrol::prepare_freezing(M& m, std::int64_t now) noexcept {
-  run_note& n = m.note;
-  const retake_gate::hold held = hold_run(m);
-  if (held == retake_gate::hold::none) return false;
-  fixed_text<160> why;
-  tell_why(why, *n.who, now - n.since);
-  if (P* const p = m.p.load(std::memory_order_relaxed)) {
-    p->events.add(event_kind::retaken, n.g);
-    bump(p->count.retakes);
-    s_.without_p_.fetch_add(1, std::memory_order_relaxed);
-    m.yield_asked.store(false, std::memory_order_relaxed);
-    m.old_p = p;
-    m.p.store(nullptr, std::memory_order_relaxed);
-    p->m.store(nullptr, std::memory_order_relaxed);
-    m.gate.keep();
-    (void)s_.start_m(*p, false);  // also if there is nothing to run: its joiner will be
-  } else {
-    m.gate.let_go(held);
-  }
-  n.failure = failure_of(why);
-  return true;
-}
-
 std::int64_t overrun_patrol::ask(M& m, summons::state question, std::int64_t now) noexcept {
   run_note& n = m.note;
   m.asked.entries = n.entries;
@@ -367,56 +334,6 @@ void overrun_patrol::give_up(M& m, const char* why) noexcept {
   n.done = run_note::step::given_up;
   --suspects_;
   log_error("sched", "G {} runs on without end, it cannot be quarantined: {}", n.g, why);
-}
-
-// --- The end of it ----------------------------------------------------------------------------------
-
-// The thread will not come back. Its P has gone to another (prepare_freezing), unless all threads were in
-// use.
-void overrun_patrol::replace_frozen(M& m) noexcept {
-  m.frozen.store(true, std::memory_order_relaxed);
-  {
-    lock_guard hold(s_.lock_);
-    --s_.live_ms_;
-  }
-  s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
-  if (s_.idle_ps_.load(std::memory_order_seq_cst) > 0 && s_.work_visible(nullptr, true)) s_.wake_if_needed();
-}
-
-// The G has ended for everybody else. Its memory, and what it refers to, stay as they are.
-void overrun_patrol::bury(M& m, std::int64_t now) noexcept {
-  run_note& n = m.note;
-  G& g = *n.who;
-  overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
-  const bool frozen = m.asked.answer == summons::frozen;
-  const std::int64_t ran = now - n.since;
-  std::copy_n(m.asked.trace, m.asked.frames, w.trace);
-  w.frames = m.asked.frames;
-  const std::shared_ptr<overrun_guard> told = frozen ? w.guard : std::move(w.guard);
-  note_length(*told, ran);
-  if (frozen) replace_frozen(m);
-  g.ctx.stack->set_label("a quarantined G");
-  g.become(g_status::quarantined);
-  if (g.extras & g_has_stop_source) leave_stop_source(g);
-  g.drop = nullptr;
-  s_.quarantined_.fetch_add(1, std::memory_order_relaxed);
-  if (frozen) s_.frozen_.fetch_add(1, std::memory_order_relaxed);
-  s_.guarded_.fetch_sub(1, std::memory_order_relaxed);
-  s_.foreign_finished_.fetch_add(1, std::memory_order_release);  // pairs with live
-  if (g.join.load(std::memory_order_relaxed) != join_detached) {
-    if (!n.failure) {
-      fixed_text<160> why;
-      tell_why(why, g, ran);
-      n.failure = failure_of(why);
-    }
-    g.fail(std::move(n.failure));
-    s_.wake_joiner(nullptr, g.join.exchange(join_done, std::memory_order_acq_rel));  // as in publish_end
-  }
-  forget(m);
-  told->overran({frozen ? overrun_step::frozen : overrun_step::quarantined,
-                 n.g,
-                 nanoseconds(ran),
-                 {w.trace, w.frames}});
 }
 
 }  // namespace sched
