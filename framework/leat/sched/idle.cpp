@@ -20,6 +20,7 @@
 #include <leat/base/log.hpp>
 #include <leat/sched/pause_point.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/sysmon.hpp>
 
 namespace leat::sched {
 namespace {
@@ -79,12 +80,12 @@ void scheduler::release_p(M& m) noexcept {
   push_idle_p_locked(p);
 }
 
-void scheduler::wake_if_needed() noexcept {
+void scheduler::wake_if_needed(int busy_cpu) noexcept {
   full_barrier();
   if (idle_ps_.load(std::memory_order_relaxed) == 0 || searching_.load(std::memory_order_relaxed) != 0)
     return;
   pause_point(pause_place::before_waking);
-  wake_one();
+  wake_one(busy_cpu);
 }
 
 void scheduler::wake_after_push(P& p) noexcept {
@@ -112,7 +113,7 @@ void scheduler::barrier_before_look() const noexcept {
     heavy_barrier();
 }
 
-void scheduler::wake_one() noexcept {
+void scheduler::wake_one(int busy_cpu) noexcept {
   // An M that stands back (steal.cpp) has found the queued Gs too short to be fetched, and looks again within
   // a millisecond. Where all CPUs have an M already, each further one would only find out the same. If it
   // then finds a long G elsewhere, what is left here waits for the end of a slice, as it does with fewer Ps.
@@ -128,7 +129,7 @@ void scheduler::wake_one() noexcept {
       p = pop_idle_p_locked();
     }
     if (p) {
-      (void)start_m(*p, true);
+      (void)start_m(*p, true, busy_cpu);
       return;
     }
     pause_point(pause_place::searched_in_vain);
@@ -161,15 +162,17 @@ M* scheduler::claim_m_locked(P& p, bool searching, bool& polls) noexcept {
 
 // Kernels that see no shared cache (small boards, virtual machines) wake a thread on the CPU where it slept
 // even if the waker is busy there and others are idle: it then runs when the waker is done, which is too
-// late. So an M that slept on the waker's CPU is kept off it for this wake. It sleeps, so nothing has to be
+// late. So an M that slept on the busy CPU is kept off it for this wake. It sleeps, so nothing has to be
 // moved. sysmon, or the M before it sleeps again, undoes it: on the way to the G it would only cost time.
-void scheduler::nudge(M& m) noexcept {
-  const int here = ::sched_getcpu();
-  if (here < 0 || m.last_cpu.load(std::memory_order_relaxed) != here ||
-      !CPU_ISSET(static_cast<unsigned>(here), &cpus_))
+// The busy CPU is the waker's. sysmon sleeps again at once, so its own is as good as any; if it takes the P
+// of a G that computes on, the busy one is that G's.
+void scheduler::nudge(M& m, int busy_cpu) noexcept {
+  if (busy_cpu == own_cpu && !this_is_sysmon) busy_cpu = ::sched_getcpu();
+  if (busy_cpu < 0 || m.last_cpu.load(std::memory_order_relaxed) != busy_cpu ||
+      !CPU_ISSET(static_cast<unsigned>(busy_cpu), &cpus_))
     return;
   cpu_set_t others = cpus_;
-  CPU_CLR(static_cast<unsigned>(here), &others);
+  CPU_CLR(static_cast<unsigned>(busy_cpu), &others);
   if (CPU_COUNT(&others) == 0) return;
   if (::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof others, &others) == 0)
     m.nudged.store(true, std::memory_order_relaxed);
@@ -183,7 +186,7 @@ void scheduler::undo_nudge(M& m) const noexcept {
 // Finds or makes an M for the P, which is on no list. With `searching` the caller has counted it in
 // searching_. False: there is none to be had; the P is idle, the count undone. Whoever sleeps next looks
 // once more (sleep_m).
-bool scheduler::start_m(P& p, bool searching) noexcept {
+bool scheduler::start_m(P& p, bool searching, int busy_cpu) noexcept {
   wakes_.fetch_add(1, std::memory_order_relaxed);
   M* m = nullptr;
   bool polls = false;
@@ -201,7 +204,7 @@ bool scheduler::start_m(P& p, bool searching) noexcept {
       return false;
     }
   }
-  nudge(*m);
+  nudge(*m, busy_cpu);
   if (polls) {
     network().interrupt();
   } else {
@@ -211,11 +214,11 @@ bool scheduler::start_m(P& p, bool searching) noexcept {
 }
 
 // A P whose M cannot use it goes to another one that can, or to the idle list.
-void scheduler::hand_off_p(P& p) noexcept {
+void scheduler::hand_off_p(P& p, int busy_cpu) noexcept {
   p.m.store(nullptr, std::memory_order_relaxed);
   if (p.retire.load(std::memory_order_acquire) || !p.ring.empty() ||
       p.run_next.load(std::memory_order_relaxed) || global_size_.load(std::memory_order_relaxed) > 0) {
-    (void)start_m(p, false);
+    (void)start_m(p, false, busy_cpu);
     return;
   }
   {
@@ -224,7 +227,7 @@ void scheduler::hand_off_p(P& p) noexcept {
   }
   // Steps d and e on behalf of the P; and somebody must watch its timers.
   barrier_before_look();
-  if (work_visible(nullptr, true)) wake_if_needed();
+  if (work_visible(nullptr, true)) wake_if_needed(busy_cpu);
   const std::int64_t due = p.timers.next();
   if (due != timer_heap::no_timer) note_timer(due);
 }
@@ -268,6 +271,7 @@ bool scheduler::sleep_m(M& m) noexcept {
     } else {
       m.event.wait();
     }
+    m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
     P* p = nullptr;
     {
       lock_guard hold(lock_);

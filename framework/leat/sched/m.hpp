@@ -68,8 +68,8 @@ struct alignas(64) M : fiber::thread {
   thread_event event;
   P* next_p = nullptr;
   bool next_searching = false;
-  std::atomic<int> last_cpu{-1};    // where it went to sleep
-  std::atomic<bool> nudged{false};  // its affinity leaves out the waker's CPU for this one wake
+  std::atomic<int> last_cpu{-1};    // where it went to sleep or woke up last; it may have been moved since
+  std::atomic<bool> nudged{false};  // its affinity leaves out a busy CPU for this one wake
   M* idle_link = nullptr;
   P* old_p = nullptr;  // the one that was retaken
 

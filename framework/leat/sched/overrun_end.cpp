@@ -41,7 +41,8 @@ bool overrun_patrol::prepare_freezing(M& m, std::int64_t now) noexcept {
     m.p.store(nullptr, std::memory_order_relaxed);
     p->m.store(nullptr, std::memory_order_relaxed);
     m.gate.keep();
-    (void)s_.start_m(*p, false);  // also if there is nothing to run: its joiner will be
+    // Also if there is nothing to run: its joiner will be.
+    (void)s_.start_m(*p, false, m.last_cpu.load(std::memory_order_relaxed));
   } else {
     m.gate.let_go(held);
   }

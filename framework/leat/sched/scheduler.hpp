@@ -228,15 +228,16 @@ class scheduler {
   bool run_due_timers(M* m, P& of) noexcept;
 
   // idle.cpp: sleeping and waking
-  void wake_one() noexcept;
+  static constexpr int own_cpu = -1;
+  void wake_one(int busy_cpu = own_cpu) noexcept;
   void wake_after_push(P& p) noexcept;
   void end_burst(P& p) noexcept;
   void barrier_before_look() const noexcept;
-  void wake_if_needed() noexcept;
-  void hand_off_p(P& p) noexcept;
-  bool start_m(P& p, bool searching) noexcept;
+  void wake_if_needed(int busy_cpu = own_cpu) noexcept;
+  void hand_off_p(P& p, int busy_cpu = own_cpu) noexcept;
+  bool start_m(P& p, bool searching, int busy_cpu = own_cpu) noexcept;
   M* claim_m_locked(P& p, bool searching, bool& polls) noexcept LEAT_REQUIRES(lock_);
-  void nudge(M& m) noexcept;
+  void nudge(M& m, int busy_cpu) noexcept;
   void undo_nudge(M& m) const noexcept;
   void acquire_p(M& m, P& p) noexcept;
   P* pop_idle_p_locked(P* preferred = nullptr) noexcept LEAT_REQUIRES(lock_);

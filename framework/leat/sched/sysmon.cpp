@@ -21,6 +21,7 @@ constexpr unsigned trim_rounds = 5;  // stacks unused for five minutes
 }  // namespace
 
 void sysmon::run() noexcept {
+  this_is_sysmon = true;
   std::int64_t now = now_ns();
   // A G may begin its slice just after a round: a nap is what it can have on top of it.
   const std::int64_t longest = std::clamp(s_.options_.slice.count() / 2, shortest_nap, longest_nap);
@@ -45,7 +46,7 @@ void sysmon::run() noexcept {
       quiet = 0;
       idle_since = 0;
     } else {
-      (void)s_.sysmon_event_.wait(std::min(now + (all_idle ? longest : nap), overruns_at));
+      (void)s_.sysmon_event_.wait(std::min({now + (all_idle ? longest : nap), overruns_at, slice_ends_}));
     }
     const std::int64_t last_round = now;
     now = now_ns();
@@ -55,6 +56,7 @@ void sysmon::run() noexcept {
     overruns_at = overruns_.look(now);
     if (s_.busy_ps_.load(std::memory_order_relaxed) == 0) s_.look_for_deadlock();
     bool found = false;
+    slice_ends_ = INT64_MAX;
     s_.each_p([&](P& p) { found |= retake(p, now); });
     found |= look_at_timers(now);
     // Gs that wait for I/O count as waiting until they run: no deadlock is seen while they are on their way.
@@ -75,6 +77,7 @@ void sysmon::run() noexcept {
     }
   }
   overruns_.end();
+  this_is_sysmon = false;
 }
 
 // A G that has had its slice, or sits in a declared blocking call for longer than a tick, loses its P.
@@ -91,12 +94,15 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   const bool queued = !p.ring.empty() || p.run_next.load(std::memory_order_relaxed);
   const std::int64_t ran = now - p.seen_at;
   const std::int64_t limit = status == p_status::syscall ? shortest_nap : s_.options_.slice.count();
-  if (ran < limit) {
-    if (queued && s_.idle_ps_.load(std::memory_order_relaxed) > 0) s_.wake_if_needed();
-    return false;
-  }
   M* const m = p.m.load(std::memory_order_acquire);  // pairs with acquire_p
   if (!m) return false;
+  // Its G computes there and goes on doing so: not the place for the M that is to run the others.
+  const int busy_cpu = m->last_cpu.load(std::memory_order_relaxed);
+  if (ran < limit) {
+    if (status == p_status::running) slice_ends_ = std::min(slice_ends_, p.seen_at + limit);
+    if (queued && s_.idle_ps_.load(std::memory_order_relaxed) > 0) s_.wake_if_needed(busy_cpu);
+    return false;
+  }
   // Nobody would use the P: leave it where it is.
   const bool wanted = queued || s_.global_size_.load(std::memory_order_relaxed) > 0 ||
                       s_.idle_ps_.load(std::memory_order_relaxed) == 0 ||
@@ -124,7 +130,7 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   // From now on no P shows that its G runs.
   const std::shared_ptr<overrun_guard> told = overruns_.begin_run(*m, now);
   m->gate.keep();
-  s_.hand_off_p(p);
+  s_.hand_off_p(p, busy_cpu);
   if (told) told->overran({overrun_step::insisted, m->note.g, nanoseconds::zero(), {}});
   return true;
 }

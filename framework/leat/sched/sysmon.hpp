@@ -15,6 +15,9 @@ namespace leat::sched {
 class scheduler;
 struct P;
 
+// The calling thread is some scheduler's sysmon.
+inline thread_local bool this_is_sysmon = false;
+
 class sysmon {
  public:
   explicit sysmon(scheduler& s) : s_(s), overruns_(s) {}
@@ -28,6 +31,7 @@ class sysmon {
 
   scheduler& s_;
   overrun_patrol overruns_;
+  std::int64_t slice_ends_ = INT64_MAX;  // of the Gs at work, the earliest
   std::int64_t next_trim_ = 0;
   std::int64_t next_trace_ = 0;
   std::int64_t stuck_since_ = 0;  // a P has had work and no thread

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The life of an M, and what makes it lose its P: blocking calls, retaking, threads of their own.
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,6 +122,7 @@ void* scheduler::thread_main(void* arg) {
   P* const p = m.next_p;
   m.next_p = nullptr;
   m.searching = m.next_searching;
+  m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
   s.acquire_p(m, *p);
   s.g0_loop(m);
   fiber::thread_slot<current_m_tag, M*>::store(nullptr);
