@@ -83,7 +83,8 @@ TEST_CASE("each broken file is reported as expected, to the column") {
                            "map",
                            "unknown-field",
                            "field-type",
-                           "syntax"}) {
+                           "syntax",
+                           "home"}) {
     CAPTURE(rule);
     CHECK(rules.count(rule) == 1);
   }

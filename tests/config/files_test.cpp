@@ -46,6 +46,17 @@ TEST_CASE("services of a deployment are found beside it, wherever the program ru
   CHECK(c.plan->where(c.plan->processes[0].at) == "boards/a/../../s/one.toml:4");
 }
 
+TEST_CASE("a '~' at the beginning of a path is told, not taken for a folder of that name") {
+  scratch_folder f;
+  f.file("d.toml", "leat = 1\nservices = [\"~/one.toml\"]\nplugins = [\"~/libx.so\"]\n");
+  const checked c = check({"d.toml"}, classes());
+  CHECK_FALSE(c.plan);
+  CHECK(shown(c).find("d.toml:2:13: error: '~' is not replaced here; write \"${HOME}/one.toml\"\n") !=
+        std::string::npos);
+  CHECK(shown(c).find("d.toml:3:12: error: '~' is not replaced here; write \"${HOME}/libx.so\"\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("plug-ins are loaded before classes are looked up, from the folder of the file that names them") {
   scratch_folder f;
   f.file("a/deployment.toml",

@@ -125,9 +125,10 @@ class loader {
     const auto* elements = found ? found->get_if<value::list>() : nullptr;
     if (!elements) return;
     const fs::path folder = fs::path(sources_[out_.files[index].file].name()).parent_path();
-    for (const value& v : *elements)
-      if (const auto* text = v.get_if<std::string>())
-        out_.plugins.push_back({(folder / *text).string(), v.at()});
+    for (const value& v : *elements) {
+      const auto* text = v.get_if<std::string>();
+      if (text && !begins_at_home(*text, v.at())) out_.plugins.push_back({(folder / *text).string(), v.at()});
+    }
   }
 
   void listed_services(std::size_t index) {
@@ -139,8 +140,16 @@ class loader {
     const fs::path folder = fs::path(sources_[out_.files[index].file].name()).parent_path();
     for (const value& v : list) {
       const auto* text = v.get_if<std::string>();
-      if (text) path((folder / *text).string(), v.at());
+      if (text && !begins_at_home(*text, v.at())) path((folder / *text).string(), v.at());
     }
+  }
+
+  // As shells write it; here that would be a folder of this name.
+  bool begins_at_home(const std::string& name, place at) {
+    if (name != "~" && !name.starts_with("~/")) return false;
+    out_.complete = false;
+    found_.error("file", at, "'~' is not replaced here; write \"${HOME}" + name.substr(1) + '"');
+    return true;
   }
 
   const environment_fn& environment_;

@@ -47,6 +47,7 @@ struct runtime_plan {
   nanoseconds slice = std::chrono::milliseconds(10);
   std::size_t stack = 64 * 1024;
   std::vector<unsigned> cpus = {};
+  std::vector<place> cpus_at = {};  // each of them
   nanoseconds trace = nanoseconds::zero();
   nanoseconds grace = std::chrono::milliseconds(200);
   bool stack_census = false;

@@ -218,8 +218,10 @@ void read_runtime(const value& raw, builder& b, findings& found) {
   r.grace = s.get<nanoseconds>("grace").value_or(r.grace);
   r.stack_census = s.get<bool>("stack_census").value_or(r.stack_census);
   if (const value* cpus = s.find("cpus"))
-    for (const value& v : cpus->get<value::list>())
+    for (const value& v : cpus->get<value::list>()) {
       r.cpus.push_back(static_cast<unsigned>(v.get<std::int64_t>()));
+      r.cpus_at.push_back(v.at());
+    }
   if (const value* memory = s.find("memory")) {
     r.lock_memory = section::get_from<bool>(*memory, "lock").value_or(false);
     r.max_memory = section::get_from<std::uint64_t>(*memory, "max");

@@ -22,7 +22,7 @@ value check_key(const key_info& k, const value_member& m, findings& found) {
     if (m.value && !fits) {
       found.error("type", m.value.at(),
                   what + " must be " + (k.type.kind == setting_kind::integer ? "an " : "a ") +
-                      describe_type(k.type) + " or " + quoted(k.word));
+                      describe_type(k.type) + " or " + quoted(k.word) + quotes_hint(k.type.kind, m.value));
       return value();
     }
     return check_value(k.type, m.value, what, found);

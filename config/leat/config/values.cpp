@@ -2,8 +2,10 @@
 #include <leat/config/values.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include <leat/config/suggest.hpp>
@@ -59,7 +61,8 @@ value in_range(const setting_schema& s, value v, const std::string& what, findin
 
 value wrong_type(const setting_schema& s, const value& raw, const std::string& what, findings& found) {
   found.error("type", raw.at(),
-              what + " must be " + wanted_text(s) + ", not " + kind_with_article(raw.kind()));
+              what + " must be " + wanted_text(s) + ", not " + kind_with_article(raw.kind()) +
+                  quotes_hint(s.kind, raw));
   return value();
 }
 
@@ -97,6 +100,19 @@ std::string kind_with_article(value_kind k) {
     case value_kind::table: return "a table";
     default: return to_string(k);
   }
+}
+
+std::string quotes_hint(setting_kind wanted, const value& raw) {
+  const auto* const text = raw.get_if<std::string>();
+  if (!text) return {};
+  bool fits = wanted == setting_kind::boolean && (*text == "true" || *text == "false");
+  if (wanted == setting_kind::integer || wanted == setting_kind::real) {
+    double number = 0;
+    const char* const end = text->data() + text->size();
+    const auto got = std::from_chars(text->data(), end, number);
+    fits = got.ec == std::errc() && got.ptr == end;
+  }
+  return fits ? "; it stands without quotes, and so cannot come from a ${VARIABLE}" : "";
 }
 
 std::string nearest_while_few(std::string_view name, const std::vector<std::string_view>& among,
@@ -164,7 +180,11 @@ value check_type(const setting_schema& wanted, const value& raw, const std::stri
     }
     case setting_kind::boolean:
       return kind == value_kind::boolean ? raw : wrong_type(wanted, raw, what, found);
-    case setting_kind::text: return kind == value_kind::text ? raw : wrong_type(wanted, raw, what, found);
+    case setting_kind::text:
+      if (kind != value_kind::text) return wrong_type(wanted, raw, what, found);
+      if (raw.get<std::string>().starts_with("~/"))
+        found.warning("home", raw.at(), what + " begins with '~', which is not replaced; \"${HOME}/...\" is");
+      return raw;
     case setting_kind::enumeration: return check_name(wanted, raw, what, found);
     case setting_kind::duration:
       return check_units(wanted, raw, what, found, parse_duration,

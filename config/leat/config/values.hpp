@@ -33,6 +33,9 @@ bool ask_judge(value_judge judge, const value& v, place otherwise, const std::st
 // "an integer", "text"
 std::string kind_with_article(value_kind k);
 
+// For a number, or true or false, that is text: what is wrong with it. Else empty.
+std::string quotes_hint(setting_kind wanted, const value& raw);
+
 // What, with the nearest of the names, or `otherwise` if none is near; returns that name.
 std::string report_unknown(std::string_view rule, place at, const std::string& what, std::string_view name,
                            const std::vector<std::string_view>& among, findings& found,
