@@ -123,6 +123,9 @@ TEST_CASE("what follows is told in words") {
   CHECK(what_follows({kind::restarts, 123456789ns, 1}, p, 4) ==
         "with 3 others it restarts in 123ms (1 of 3 in 1m)");
   CHECK(what_follows({kind::limit_reached, {}, 3}, p) == "3 restarts in 1m are the limit");
+  restart_policy once = p;
+  once.burst = 1;
+  CHECK(what_follows({kind::limit_reached, {}, 1}, once) == "1 restart in 1m is the limit");
   CHECK(what_follows({kind::stays_ended}, policy(restart_when::not_at_all)) ==
         "it stays ended (restart.when is never)");
 }

@@ -3,6 +3,8 @@
 // The programs as their users meet them.
 #include <doctest/doctest.h>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,7 +83,7 @@ TEST_CASE(
                                              {"help", "chek"},
                                              {"list", "--quiet"}})
     CHECK(run_hello(words).exited(2));
-  CHECK(run_hello({"describe", "nobody"}).exited(1));
+  CHECK(run_hello({"describe", "nobody"}).exited(2));
   CHECK(run_program("/bin/sh", {"-c", hello + " list >/dev/full"}).exited(1));
 }
 
@@ -113,6 +115,28 @@ TEST_CASE("a word that is nearly right gets a suggestion") {
   CHECK(run_hello({"check", "--jsno", "x"}).said("'check' has no option '--jsno'; did you mean '--json'?\n"));
   CHECK(run_hello({"run", "--json", "x"}).said("'run' has no option '--json'\n"));
   CHECK_FALSE(run_hello({"zzzzzz"}).said("did you mean"));
+}
+
+TEST_CASE("a wrong command line is answered in two lines; only who says nothing gets the whole usage") {
+  CHECK(run_hello({"run", "--quit", "x"}).output ==
+        "hello: 'run' has no option '--quit'; did you mean '--quiet'?\n"
+        "`hello run --help` says what there is\n");
+  CHECK(run_hello({"chek"}).output ==
+        "hello: there is no verb 'chek'; did you mean 'check'?\n`hello --help` says what there is\n");
+  CHECK(run_hello({}).said("usage: hello VERB"));
+}
+
+TEST_CASE("a CPU that the program may not use is told with its place, before anything starts") {
+  const scratch_folder folder;
+  std::ifstream in(hello_toml);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string file = folder.file("far.toml", text + "\n[runtime]\ncpus = [1023]\n");
+  const child_result r = run_hello({"run", file});
+  CHECK(r.exited(78));
+  CHECK_MESSAGE(r.said(":9: error: 'cpus' names CPU 1023, on which this program may not run here\n"),
+                r.output);
+  CHECK_FALSE(r.said("hello, you"));
+  CHECK(run_hello({"check", file}).exited(0));
 }
 
 TEST_CASE("what is said to be JSON is") {
@@ -195,7 +219,10 @@ TEST_CASE("list and describe tell what the program has") {
     whom   text, default "world"  # who is greeted
     times  integer 1 to 1000, default 3  # how often
 )");
-  CHECK(run_hello({"describe", "nobody"}).said("there are: greeter printer\n"));
+  CHECK(run_hello({"describe", "greter"}).output ==
+        "hello: there is no process class 'greter'; did you mean 'greeter'?\n"
+        "`hello list` shows those that there are\n");
+  CHECK_FALSE(run_hello({"describe", "nobody"}).said("did you mean"));
   CHECK(run_program(leat_program, {"list"}).exited(0));
 }
 

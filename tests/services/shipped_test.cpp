@@ -65,7 +65,7 @@ TEST_CASE("each board file is right, whatever machine checks it, and the page te
     const child_result r = run_program(LEAT_HELLO, {"check", board, hello_toml});
     CAPTURE(r.output);
     CHECK(r.exited(0));
-    CHECK(r.output.rfind("no errors: 1 services, 2 processes, 1 channels, ", 0) == 0);
+    CHECK(r.output.rfind("no errors: 1 service, 2 processes, 1 channel, ", 0) == 0);
     CHECK(page.find("| [" + fs::path(board).filename().string() + "]") != std::string::npos);
   }
 }

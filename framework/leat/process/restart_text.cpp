@@ -17,7 +17,8 @@ std::string what_follows(const restart_decision& d, const restart_policy& p, std
       return p.when == restart_when::not_at_all ? "it stays ended (restart.when is never)" : "it stays ended";
     case restart_decision::kind::expected: return "it was being stopped";
     case restart_decision::kind::limit_reached:
-      return std::to_string(p.burst) + " restarts in " + format_duration(p.window) + " are the limit";
+      return std::to_string(p.burst) + (p.burst == 1 ? " restart in " : " restarts in ") +
+             format_duration(p.window) + (p.burst == 1 ? " is the limit" : " are the limit");
     case restart_decision::kind::restarts: break;
   }
   std::string text;

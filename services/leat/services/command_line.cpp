@@ -98,6 +98,7 @@ parsed_words parse_command_line(const std::vector<std::string>& words) {
     p.error = "there is no verb '" + words[0] + "'" + suggestion(verbs, words[0]);
     return p;
   }
+  p.verb = words[0] + ' ';
   command& c = p.command;
   c.verb = v->which;
   bool only_words = false;
@@ -157,7 +158,7 @@ std::string usage(std::string_view program) {
   text += "\n`" + std::string(program) +
           " VERB --help` says more. FILE is a TOML file, or a folder of them; several are merged.\n"
           "Exit status: 0 all is well, 1 something failed at run time or values were lost, 2 bad usage,\n"
-          "78 bad configuration.\n";
+          "78 bad configuration. Times in the log are UTC.\n";
   return text;
 }
 

@@ -24,6 +24,7 @@ struct command {
 struct parsed_words {
   services::command command = {};
   std::string error = {};  // not empty: bad usage
+  std::string verb = {};   // and a blank: the verb, if there is such a one
 };
 parsed_words parse_command_line(const std::vector<std::string>& words);
 

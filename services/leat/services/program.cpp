@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // leat::main: each verb, from parsed words to an exit status.
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <algorithm>
@@ -55,6 +56,10 @@ bool colour_on(int fd) {
   return ::isatty(fd) == 1 && (!no || !*no) && (!term || std::strcmp(term, "dumb") != 0);
 }
 
+std::string counted(std::size_t n, const char* what, const char* plural_end) {
+  return std::to_string(n) + ' ' + what + (n == 1 ? "" : plural_end);
+}
+
 // The findings go to stderr; without errors the plan is there.
 config::checked read(const command& c) {
   config::checked r = config::check(c.words, program_catalog(), with_plugins());
@@ -72,9 +77,9 @@ int do_check(const command& c) {
       std::string text = config::summary(r.found);
       if (r.plan) {
         const config::memory_sum& m = r.plan->memory;
-        text += ": " + std::to_string(r.plan->services.size()) + " services, " +
-                std::to_string(r.plan->processes.size()) + " processes, " +
-                std::to_string(r.plan->channels.size()) + " channels, " + std::to_string(m.total() / 1024) +
+        text += ": " + counted(r.plan->services.size(), "service", "s") + ", " +
+                counted(r.plan->processes.size(), "process", "es") + ", " +
+                counted(r.plan->channels.size(), "channel", "s") + ", " + std::to_string(m.total() / 1024) +
                 " KiB (stacks " + std::to_string(m.stacks / 1024) + ", rings " +
                 std::to_string(m.rings / 1024) + ", pools " + std::to_string(m.pools / 1024) + ")";
       }
@@ -109,9 +114,25 @@ int do_graph(const command& c) {
   return all_is_well;
 }
 
+// What only the machine that runs it can tell.
+bool machine_fits(const config::checked& r) {
+  config::findings found;
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return true;
+  const config::runtime_plan& runtime = r.plan->runtime;
+  for (std::size_t i = 0; i < runtime.cpus.size(); ++i)
+    if (const unsigned cpu = runtime.cpus[i]; cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed))
+      found.error("cpus", runtime.cpus_at[i],
+                  "'cpus' names CPU " + std::to_string(cpu) + ", on which this program may not run here");
+  if (found.all().empty()) return true;
+  complain(config::render(found, r.sources, colour_on(STDERR_FILENO)));
+  return false;
+}
+
 int do_run(const command& c) {
   const config::checked r = read(c);
-  if (!r.plan) return bad_configuration;
+  if (!r.plan || !machine_fits(r)) return bad_configuration;
   const bool talks = !c.quiet;
   try {
     return leat::run(runtime_options_of(*r.plan), [&] {
@@ -137,17 +158,17 @@ int do_run(const command& c) {
   }
 }
 
-int do_describe(const command& c) {
+int do_describe(const command& c, const std::string& program) {
   const class_schema* const s = program_catalog().find_class(c.words[0]);
   if (!s) {
     std::vector<std::string_view> names;
     for (const class_schema* x : program_catalog().classes()) names.push_back(x->name);
-    std::string text = "there is no process class '" + c.words[0] + "'" +
-                       config::did_you_mean(config::nearest(c.words[0], names)) + '\n';
-    text += names.empty() ? "this program has none; LEAT_PROCESS registers one" : "there are:";
-    for (const std::string_view name : names) text.append(" ").append(name);
+    std::string text = program + ": there is no process class '" + c.words[0] + "'" +
+                       config::did_you_mean(config::nearest(c.words[0], names));
+    text += names.empty() ? "; this program has none, LEAT_PROCESS registers one"
+                          : "\n`" + program + " list` shows those that there are";
     complain(text + "\n");
-    return failed;
+    return bad_usage;
   }
   print(c.json ? describe_json(*s) : describe_text(*s, program_catalog()));
   return all_is_well;
@@ -230,7 +251,7 @@ int perform(const command& c, const std::string& program) {
     case verb::check: return do_check(c);
     case verb::graph: return do_graph(c);
     case verb::list: return do_list(c);
-    case verb::describe: return do_describe(c);
+    case verb::describe: return do_describe(c, program);
     case verb::make_new: return do_new(c, program);
     case verb::schema: print(config::json_schema(&program_catalog()) + "\n"); return all_is_well;
     case verb::completion: return do_completion(c, program);
@@ -251,7 +272,10 @@ int main(int argc, char** argv) {
   program.erase(0, program.rfind('/') + 1);
   const parsed_words p = parse_command_line(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   if (!p.error.empty()) {
-    complain(program + ": " + p.error + "\n" + usage(program));
+    std::string text = program + ": " + p.error + '\n';
+    // Who has given nothing to go by gets all there is.
+    text += argc < 2 ? usage(program) : '`' + program + ' ' + p.verb + "--help` says what there is\n";
+    complain(text);
     return bad_usage;
   }
   const std::vector<std::string> problems = catalog_problems();
