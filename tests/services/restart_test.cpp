@@ -213,7 +213,7 @@ use = "bystander"
   CHECK(exit_code(l) == 1);
   CHECK(events.text() == "+first -first");
   CHECK(took < 20s);
-  CHECK(log.said("1 restarts in 1m are the limit: the program ends"));
+  CHECK(log.said("1 restart in 1m is the limit: the program ends"));
 }
 
 TEST_CASE(
@@ -225,6 +225,9 @@ TEST_CASE(
       p, [](int, const in<number>&) { throw std::runtime_error("waits for an hour"); }, 1);
   CHECK(process_of(l, p, "p").runs == 1);
   CHECK(process_of(l, p, "p").left_behind == 0);
+  CHECK(exit_code(l) == 1);
+  CHECK(log.said("had failed and was to be started again; now it stays ended"));
+  CHECK(count_of(log.text(), "now it stays ended") == 1);
   const ledger m = run_acting(
       plan_of(alone("backoff = [\"0\", \"0\"]")),
       [](int, const in<number>&) {

@@ -118,6 +118,10 @@ void host::end_restarts(config::index n) {
   for (const supervision::child c : services_[n].machine.close()) {
     replica& r = replicas_[services_[n].replicas[c]];
     processes_[r.process].dead_letters += r.ports->settle(left_as::interrupted, false, r.name).given_up;
+    if (r.down) {
+      r.failed = failed_ = true;
+      log_warning("services", "{} had failed and was to be started again; now it stays ended", who(r));
+    }
     gone(r);
   }
 }

@@ -17,7 +17,9 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,7 @@ class host {
     unsigned number = 0;     // of the last incarnation
     std::string fault = {};  // why that one was asked to stop, if it was for a failure
     bool failed = false;     // and stays ended
+    bool down = false;       // it has failed and not been started again yet
     std::shared_ptr<state_store> states = std::make_shared<state_store>();
     std::unique_ptr<port_records> ports = {};
     std::uint64_t progress = 0;  // as last seen
@@ -128,6 +131,7 @@ class host {
   void watch(std::size_t n, time_point at);
   bool all_make_progress() const noexcept;
   std::string who(const replica& r) const;
+  std::string places(std::span<void* const> trace);
 
   const config::plan& plan_;
   wiring wiring_;
@@ -139,6 +143,7 @@ class host {
   std::set<std::pair<time_point, std::size_t>> watches_;  // when to look at which replica
   std::size_t alive_ = 0;
   bool failed_ = false;
+  std::unordered_map<void*, std::string> known_places_;
   channel<incarnation_news> news_;
 };
 

@@ -8,6 +8,7 @@
 #include <leat/process/registry.hpp>
 #include <leat/process/restart_text.hpp>
 #include <leat/sched/backtrace.hpp>
+#include <leat/sched/time.hpp>
 #include <leat/services/host.hpp>
 
 namespace leat::services {
@@ -16,6 +17,23 @@ namespace leat::services {
 std::string host::who(const replica& r) const {
   const config::process_plan& p = plan_.processes[r.process];
   return "process '" + r.name + "' (" + p.type->name + ", " + plan_.where(p.at) + ")";
+}
+
+// To look a place up takes longer than many a process runs, and on the same P. One that hangs is seen at the
+// same places several times, and so are those that follow it.
+std::string host::places(std::span<void* const> trace) {
+  constexpr std::size_t enough = 1000;
+  if (known_places_.size() > enough) known_places_.clear();
+  std::string all;
+  for (void* const pc : trace) {
+    auto [at, fresh] = known_places_.try_emplace(pc);
+    if (fresh) {
+      at->second = to_line({&pc, 1});
+      yield();
+    }
+    all.append(all.empty() ? "" : " < ").append(at->second);
+  }
+  return all;
 }
 
 void host::start(std::size_t n) {
@@ -28,6 +46,7 @@ void host::start(std::size_t n) {
     wiring_.change_user(r.process);
   }
   r.fault.clear();
+  r.down = false;
   incarnation::options o;
   o.child = n;
   o.number = ++r.number;
@@ -110,7 +129,7 @@ void host::hear(const incarnation_news& news) {
 void host::overran(replica& r, const incarnation_news& news) {
   const config::index s = plan_.processes[r.process].service;
   process_account& a = processes_[r.process];
-  std::string where = to_line(r.last->trace(news.step));
+  std::string where = places(r.last->trace(news.step));
   if (!where.empty()) where = "; it stands in " + where;
   const std::string ran = format_duration(rounded(news.ran));
   r.fault = "it ran for " + ran + " without entering the runtime";
@@ -167,6 +186,7 @@ void host::out(std::size_t n, process_end how, std::string why) {
   const port_records::outcome o = r.ports->settle(left, another, r.name);
   a.redelivered += o.redelivered;
   a.dead_letters += o.given_up;
+  r.down = how == process_end::failed;
   if (another) return;
   if (how == process_end::failed) r.failed = failed_ = true;
   gone(r);
