@@ -184,6 +184,44 @@ TEST_CASE("one that overflows its stack ends the program, with a report that nam
   CHECK(child.output.find("'deep' overflowed its stack") != std::string::npos);
 }
 
+LEAT_CHILD(a_service_crashes) {
+  act = [](int run, const in<number>& values) {
+    for (int i = 0; i < 3; ++i) (void)values.recv();
+    if (run == 1) throw std::runtime_error("the first time it only fails");
+    std::abort();
+  };
+  const config::plan p = plan_of(R"([service]
+name = "s"
+[process.feeder]
+use = "counter"
+config = { count = 100 }
+out = { values = "c" }
+[process.culprit]
+use = "acts"
+in = { values = "c" }
+restart = { backoff = ["1ms", "1ms"] }
+[channel.c]
+capacity = 2
+)");
+  leat::run(runtime_options_of(p), [&] { (void)host(p).run({}); });
+}
+
+TEST_CASE("a crash names the process that was running, its incarnation, and what went through its channels") {
+  const auto child = leat::test::run_self("a_service_crashes");
+  INFO(child.output);
+  CHECK(child.exit_code != 0);
+  CHECK(child.said("by SIGABRT, in G "));
+  CHECK(child.said("leat: that is process 'culprit' (acts, t.toml:8), incarnation 2\n"));
+  const std::size_t at = child.output.find("leat: channel s/c: sent ");
+  REQUIRE(at != std::string::npos);
+  unsigned sent = 0, received = 0, dropped = 0, left = 0;
+  REQUIRE(std::sscanf(child.output.c_str() + at,
+                      "leat: channel s/c: sent %u = received %u + dropped %u + left %u", &sent, &received,
+                      &dropped, &left) == 4);
+  CHECK(received == 6);
+  CHECK(sent == received + dropped + left);
+}
+
 namespace {
 
 // What runs on keeps its thread busy until the program ends.

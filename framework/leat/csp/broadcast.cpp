@@ -131,6 +131,13 @@ channel_stats broadcast_hub::stats() const noexcept {
   return s;
 }
 
+bool broadcast_hub::try_count(channel_stats& to) const noexcept {
+  if (!lock_.try_lock()) return false;
+  to = {sent_, sent_ - dropped_, dropped_};
+  lock_.unlock();
+  return true;
+}
+
 void broadcast_hub::close() noexcept {
   bool twice = false;
   {
@@ -347,6 +354,13 @@ channel_stats broadcast_reader::stats() const noexcept {
   s.high_water = high_;
   s.recv_blocked = nanoseconds(receivers_.blocked_ns);
   return s;
+}
+
+bool broadcast_reader::try_count(channel_stats& to) const noexcept {
+  if (!hub_.lock_.try_lock()) return false;
+  to = {offered_, received_, dropped_, held()};
+  hub_.lock_.unlock();
+  return true;
 }
 
 void broadcast_reader::close() noexcept {

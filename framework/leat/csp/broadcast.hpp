@@ -142,6 +142,7 @@ class broadcast_hub final : public channel_base {
   bool is_closed() const noexcept override;
   // sent: sends that were not refused; dropped: those that no reader kept; received: all others.
   channel_stats stats() const noexcept override;
+  bool try_count(channel_stats& to) const noexcept override;
   void close() noexcept override;
 
   // Sends only: slot is a node_ref*, evicted an evicted_nodes*. There is nothing to receive here.
@@ -183,6 +184,7 @@ class broadcast_reader final : public channel_base {
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override;
   channel_stats stats() const noexcept override;
+  bool try_count(channel_stats& to) const noexcept override;
   // This reader gets nothing more, and no sender waits for it. What it has stays.
   void close() noexcept override;
 

@@ -142,6 +142,12 @@ class channel_base {
   virtual std::size_t size() const noexcept = 0;
   virtual bool is_closed() const noexcept = 0;
   virtual channel_stats stats() const noexcept = 0;
+  // What went through it, without waiting for a lock: for the handler of a program that dies. While others
+  // use it, figures may be from before and after. False: somebody has the lock, or it keeps no such count.
+  virtual bool try_count(channel_stats& to) const noexcept {
+    (void)to;
+    return false;
+  }
   virtual void close() noexcept = 0;
   // Nobody will receive any more: closes it, if it is open. What it holds stays. A writer that closes it
   // later does so for the first time.

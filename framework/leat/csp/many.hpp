@@ -139,6 +139,14 @@ class many_channel : public channel_base {
             nanoseconds(senders_.blocked_ns),
             nanoseconds(receivers_.blocked_ns)};
   }
+  // Not with the lock: a handler must not touch what its M holds (settled_lock.hpp).
+  LEAT_UNWATCHED bool try_count(channel_stats& to) const noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    to.sent = sent_;
+    to.received = received_;
+    to.dropped = dropped_;
+    to.left = count_ + count_given_back_;
+    return true;
+  }
 
   std::size_t waiting(std::span<waiting_g> to) const noexcept override {
     const look_guard hold(lock_);

@@ -58,13 +58,18 @@ std::size_t single_base::size() const noexcept {
   return n < capacity_ ? n : capacity_;  // both may have moved in between
 }
 
+bool single_base::try_count(channel_stats& to) const noexcept {
+  to.received = head_.load(std::memory_order_acquire);
+  const std::uint64_t put = tail_.load(std::memory_order_relaxed);
+  to.dropped = dropped_.load(std::memory_order_relaxed);
+  to.sent = put + to.dropped;
+  to.left = put - to.received;
+  return true;
+}
+
 channel_stats single_base::stats() const noexcept {
   channel_stats s;
-  s.received = head_.load(std::memory_order_acquire);
-  const std::uint64_t put = tail_.load(std::memory_order_relaxed);
-  s.dropped = dropped_.load(std::memory_order_relaxed);
-  s.sent = put + s.dropped;
-  s.left = put - s.received;
+  (void)try_count(s);
   s.high_water =
       std::max(reading_.most.load(std::memory_order_relaxed), writing_.most.load(std::memory_order_relaxed));
   const sched::shield unbroken;

@@ -54,6 +54,7 @@ class single_base : public channel_base {
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override { return closed_.load(std::memory_order_acquire); }
   channel_stats stats() const noexcept override;
+  bool try_count(channel_stats& to) const noexcept override;
   void close() noexcept override;
   void withdraw(op_case& c) noexcept override;
   void change_user(op kind) noexcept override {

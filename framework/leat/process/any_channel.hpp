@@ -168,6 +168,7 @@ class any_channel {
   std::size_t capacity() const noexcept { return state_->capacity(); }
   leat::flavour flavour() const noexcept { return state_->kind(); }
   channel_stats stats() const noexcept { return state_->stats(); }
+  bool try_count(channel_stats& to) const noexcept { return state_->try_count(to); }
   bool closed() const noexcept { return state_->is_closed(); }
   void close() const noexcept { state_->close(); }
   // Its readers have gone for good: see channel_base.

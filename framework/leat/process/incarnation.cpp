@@ -97,16 +97,21 @@ incarnation::incarnation(const options& o, channel<incarnation_news> to)
 std::shared_ptr<incarnation> incarnation::start(const options& o, std::unique_ptr<process> object,
                                                 const channel<incarnation_news>& to) {
   auto made = std::make_shared<incarnation>(o, to);
+  launch(made, o, std::move(object));
+  return made;
+}
+
+void incarnation::launch(const std::shared_ptr<incarnation>& made, const options& o,
+                         std::unique_ptr<process> object) {
   spawn_options s = o.spawn;
   s.stop = made->stop_;
   s.guard = made;
   try {
-    go(s, runner(o.child, o.number, std::move(object), to));
+    go(s, runner(o.child, o.number, std::move(object), made->to_));
   } catch (const std::exception& e) {
     // The runner has told.
     log_error("process", "'{}': {}", s.name, e.what());
   }
-  return made;
 }
 
 std::span<void* const> incarnation::trace(overrun_step s) const noexcept {

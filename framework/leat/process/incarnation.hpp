@@ -50,6 +50,9 @@ class incarnation final : public overrun_guard {
   // On a G. What goes wrong is told like any other end. `to` has room.
   static std::shared_ptr<incarnation> start(const options& o, std::unique_ptr<process> object,
                                             const channel<incarnation_news>& to);
+  // The same in two steps, for who must know it before it runs.
+  static void launch(const std::shared_ptr<incarnation>& made, const options& o,
+                     std::unique_ptr<process> object);
 
   incarnation(const options& o, channel<incarnation_news> to);
 

@@ -95,6 +95,7 @@ void host::make_replicas() {
       r.ports = std::make_unique<port_records>(plan_, wiring_, i);
       r.child = s.machine.add(l);
       s.replicas.push_back(replicas_.size() - 1);
+      crash_account_.add(who(r), plan_, wiring_, i);
     }
     alive_ += p.replicas;
     alive_of_[i] += p.replicas;

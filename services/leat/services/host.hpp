@@ -30,6 +30,7 @@
 #include <leat/process/state.hpp>
 #include <leat/process/supervision.hpp>
 #include <leat/sched/options.hpp>
+#include <leat/services/crash_account.hpp>
 #include <leat/services/deadlock_watch.hpp>
 #include <leat/services/port_records.hpp>
 #include <leat/services/wiring.hpp>
@@ -144,6 +145,7 @@ class host {
   std::size_t alive_ = 0;
   bool failed_ = false;
   std::unordered_map<void*, std::string> known_places_;
+  crash_account crash_account_;
   channel<incarnation_news> news_;
 };
 

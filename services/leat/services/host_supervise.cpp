@@ -68,7 +68,9 @@ void host::start(std::size_t n) {
     return out(n, process_end::failed, "its constructor threw an exception that is not a std::exception");
   }
   r.in = true;
-  r.last = incarnation::start(o, std::move(object), news_);
+  r.last = std::make_shared<incarnation>(o, news_);
+  crash_account_.started(n, o.number, r.last->stop_state());
+  incarnation::launch(r.last, o, std::move(object));
   if (p.watchdog) {
     r.progress = r.ports->progress();
     r.progress_at = leat::now();
@@ -167,6 +169,7 @@ void host::out(std::size_t n, process_end how, std::string why) {
   service& s = services_[plan_.processes[r.process].service];
   process_account& a = processes_[r.process];
   r.in = false;
+  crash_account_.ended(n);
   if (r.last) a.longest_run = std::max(a.longest_run, r.last->longest_run());
   if (!r.fault.empty()) {
     how = process_end::failed;
