@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Ten healthy processes, and beside them one that hangs for good again and again: what they notice of it.
-// LEAT_LONG=1 in the environment: a minute instead of a few seconds each, and the bound on the latency as it
-// is promised on a machine that does nothing else.
+// LEAT_LONG=1 in the environment: a minute instead of a few seconds each, and the bounds on the latency as
+// they are promised on a machine that does nothing else.
+//
+// With one P, a hang costs the others the slice, and half of it more at worst, before another thread goes on
+// with them: with 250 us in each 107 ms that is at most 0.35 % of the time, so the 99th percentile is not of
+// the messages that were due just then. With a slice of 1 ms it would be.
 #include <sys/resource.h>
 #include <cstdlib>
 #include <fstream>
@@ -20,6 +24,11 @@ namespace {
 
 constexpr int pairs = 10;
 constexpr auto hang = 20ms, grace = 10ms, healthy_for = 70ms;
+
+// Below these a ratio says nothing of Leat, in ns. A thread that sleeps until a message is due is awake 5 us
+// later if its core was, 50 us if that slept too. A switch takes 0.3 us, and 2 where another core had the P
+// before and nothing is in the cache.
+constexpr std::int64_t wake = 50'000, cold_switch = 2'000;
 
 struct stamped {
   std::int64_t number = 0, due = 0, sent_at = 0;
@@ -39,9 +48,8 @@ class paced : public process {
 
 struct seen {
   std::mutex lock;
-  std::vector<std::int64_t> latency;  // from the send to the receive
-  std::vector<std::int64_t>
-      lateness;  // from when it was due: with the time for which its sender could not run
+  std::vector<std::int64_t> latency;   // from the send to the receive
+  std::vector<std::int64_t> lateness;  // from when it was due: what a user of the service sees
   std::int64_t out_of_order = 0;
 } all_seen;
 
@@ -79,7 +87,7 @@ class hanging : public process {
 };
 
 std::string service_of(unsigned procs, bool with_a_hanging_one) {
-  std::string t = "[service]\nname = \"s\"\n[runtime]\nslice = \"1ms\"\nmax_quarantined = 2000\nprocs = " +
+  std::string t = "[service]\nname = \"s\"\n[runtime]\nslice = \"250us\"\nmax_quarantined = 2000\nprocs = " +
                   std::to_string(procs) + "\n";
   for (int i = 0; i < pairs; ++i) {
     const std::string n = std::to_string(i);
@@ -168,17 +176,20 @@ TEST_CASE("healthy processes go on undisturbed beside one that hangs again and a
     std::sort(replacements.begin(), replacements.end());
     const std::int64_t slowest_replacement = replacements.back();
     const std::int64_t median_replacement = replacements[replacements.size() / 2];
-    MESSAGE("procs ", procs, ": p99 ", alone.p99 / 1000, " us alone, ", beside.p99 / 1000, " us (",
-            beside.late / 1000, " us after it was due) beside ", hangs.load(), " hangs; replaced within ",
+    MESSAGE("procs ", procs, ": p99 after it was due ", alone.late, " ns alone, ", beside.late, " beside ",
+            hangs.load(), " hangs; after it was sent ", alone.p99, " and ", beside.p99, "; replaced within ",
             slowest_replacement / 1'000'000, " ms, half of them within ", median_replacement / 1'000'000,
             " ms; ", beside.messages, " messages; ", beside.threads, " threads, ", beside.quarantined,
             " quarantined, ", beside.grown / 1024, " KiB more; CPU ", alone.cpu / 1'000'000, " and ",
             beside.cpu / 1'000'000, " ms");
-    // Below some microseconds it is the clock's and the cache's. A machine with other work delays threads by
-    // milliseconds, and not by the same in both runs. A hang that was in the way would be for all of its 30
-    // ms.
-    const std::int64_t noise = long_run ? 10'000 : 15'000'000 * slow_build;
-    CHECK(beside.p99 <= 2 * alone.p99 + noise);
+    if (long_run) {
+      CHECK(beside.late <= 2 * std::max(alone.late, wake));
+      CHECK(beside.p99 <= 2 * std::max(alone.p99, cold_switch));
+    } else {
+      // A machine with other work delays threads by milliseconds, and not by the same in both runs. A hang
+      // that was in the way would be for all of its 30 ms.
+      CHECK(beside.p99 <= 2 * alone.p99 + 15'000'000 * slow_build);
+    }
     CHECK(hangs > (long_run ? 10 : 5));
     CHECK(median_replacement <= nanoseconds(hang + grace + 50ms).count() * slow_build);
     if (long_run) CHECK(slowest_replacement <= nanoseconds(hang + grace + 50ms).count());
