@@ -285,7 +285,8 @@ await "$4"
                                          {"hello graph --m", "--mermaid"},
                                          {"hello describe pr", "printer"},
                                          {"hello run o", "one.toml"}}) {
-    CAPTURE(std::string(words));
+    const std::string typed = words;  // a lambda cannot have a binding
+    CAPTURE(typed);
     CHECK(run_program(zsh, {"-f", driver, folder.path(), folder_of_hello, words, completed}).exited(0));
   }
 }
