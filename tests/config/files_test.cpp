@@ -25,11 +25,12 @@ constexpr const char* reader_of_climate =
     "\"climate/clean\" }\n";
 
 std::string exporting(const char* exported) {
-  return std::string(
-             "leat = 1\n[service]\nname = \"climate\"\n[process.probe]\nuse = \"ticker-sim\"\nout = { value "
-             "= ") +
-         "\"clean\" }\n[process.own]\nuse = \"sink\"\nin = { samples = \"clean\" }\n[channel.clean]\n" +
-         exported;
+  std::string text =
+      "leat = 1\n[service]\nname = \"climate\"\n[process.probe]\nuse = \"ticker-sim\"\nout = { value = "
+      "\"clean\" "
+      "}\n[process.own]\nuse = \"sink\"\nin = { samples = \"clean\" }\n[channel.clean]\n";
+  text += exported;
+  return text;
 }
 
 }  // namespace

@@ -84,7 +84,9 @@ TEST_CASE("of a very long line, the part with the carets is shown") {
 }
 
 TEST_CASE("line numbers of any length keep the bar straight") {
-  const std::string out = shown_alone(std::string(1234566, '\n') + "a = 1\n", {0, 1234567, 1, 1});
+  std::string text(1234566, '\n');
+  text += "a = 1\n";
+  const std::string out = shown_alone(text, {0, 1234567, 1, 1});
   CHECK(out == "f:1234567:1: error: wrong\n1234567 | a = 1\n        | ^\n");
 }
 

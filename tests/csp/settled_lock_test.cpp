@@ -108,6 +108,46 @@ TEST_CASE("looks do not keep a lock from settling again") {
   }
 }
 
+TEST_CASE("the only user may look as often as it likes, and the lock settles") {
+  if (!settles_here()) return;
+  const seated a;
+  auto l = fresh_lock();
+  guarded g;
+  for (int n = 0; n < enough; ++n) {
+    use_with(*l, a.mine, g, 1);
+    if (l->has_settled()) break;
+    l->lock_to_look();
+    l->unlock();
+  }
+  CHECK(l->has_settled());
+}
+
+TEST_CASE("a lock that is taken under another, both settled at one seat, does not let go of that") {
+  if (!settles_here()) return;
+  const seated a, b;
+  // The ranks are of locks that may be held together.
+  settled_lock outer(lock_rank::channel, "outer"), inner(lock_rank::timers, "inner");
+  guarded g;
+  use_with(outer, a.mine, g, enough);
+  use_with(inner, a.mine, g, enough);
+  REQUIRE(outer.has_settled());
+  REQUIRE(inner.has_settled());
+  outer.lock(a.mine);
+  inner.lock(a.mine);
+  inner.unlock();
+  std::atomic<bool> got_it{false};
+  std::thread other([&] {
+    outer.lock(b.mine);
+    got_it = true;
+    outer.unlock();
+  });
+  std::this_thread::sleep_for(20ms);
+  CHECK_FALSE(got_it);
+  outer.unlock();
+  other.join();
+  CHECK(got_it);
+}
+
 // Each round: one thread gets the lock to settle at it and goes on with it, while two others come: one with a
 // seat, who may then have it settle in turn, and one without.
 TEST_CASE("however a revocation meets a section, there is one holder") {

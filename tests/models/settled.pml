@@ -39,7 +39,7 @@ byte inside = 0;         // ghost
 inline flush(who) {
   if
   :: nempty(buffer[who]) -> buffer[who] ? v; holds[flag_of(who)] = v
-  :: else
+  :: empty(buffer[who])
   fi
 }
 

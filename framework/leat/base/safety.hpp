@@ -36,12 +36,12 @@ inline constexpr bool overrun = has("overrun");
 }  // namespace safety
 
 // A number that is kept for reports alone, or not at all.
-struct no_tally {
-  constexpr no_tally(std::uint64_t = 0) noexcept {}
+struct no_kept_count {
+  constexpr no_kept_count(std::uint64_t = 0) noexcept {}
   constexpr operator std::uint64_t() const noexcept { return 0; }
-  constexpr no_tally& operator++() noexcept { return *this; }
-  constexpr no_tally& operator--() noexcept { return *this; }
+  constexpr no_kept_count& operator++() noexcept { return *this; }
+  constexpr no_kept_count& operator--() noexcept { return *this; }
 };
-using tally = std::conditional_t<safety::counters, std::uint64_t, no_tally>;
+using kept_count = std::conditional_t<safety::counters, std::uint64_t, no_kept_count>;
 
 }  // namespace leat

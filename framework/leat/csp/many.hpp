@@ -339,12 +339,12 @@ class many_channel : public channel_base {
   std::size_t count_ = 0;
   wait_queue receivers_ LEAT_GUARDED_BY(lock_);
   wait_queue senders_ LEAT_GUARDED_BY(lock_);
-  tally sent_ LEAT_GUARDED_BY(lock_) = 0;
-  tally received_ LEAT_GUARDED_BY(lock_) = 0;
+  kept_count sent_ LEAT_GUARDED_BY(lock_) = 0;
+  kept_count received_ LEAT_GUARDED_BY(lock_) = 0;
   std::size_t head_ = 0;
   const std::size_t mask_;
   Cell* const ring_;
-  tally high_ LEAT_GUARDED_BY(lock_) = 0;
+  kept_count high_ LEAT_GUARDED_BY(lock_) = 0;
   std::uint64_t dropped_ LEAT_GUARDED_BY(lock_) = 0;
   std::size_t count_given_back_ LEAT_GUARDED_BY(lock_) = 0;
   struct nothing {};

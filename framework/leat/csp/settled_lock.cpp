@@ -27,6 +27,7 @@ void settled_lock::lock_thin(seat* mine, manner how) noexcept {
   if (home_.load(std::memory_order_relaxed)) [[unlikely]]
     revoke(mine != nullptr);
   by_ = nullptr;
+  if (how == manner::look) return;
   if (mine != last_) {
     last_ = mine;
     in_a_row_ = 0;
@@ -40,8 +41,11 @@ void settled_lock::lock_thin(seat* mine, manner how) noexcept {
 [[gnu::noinline]] void settled_lock::revoke(bool by_user) noexcept {
   const seat& was = *home_.load(std::memory_order_relaxed);
   home_.store(nullptr, std::memory_order_relaxed);
+  // Who looks is outside the runtime: it must not be stopped for good while it waits here with thin in hand.
+  leat::detail::count_mutex(1);
   sched::heavy_barrier();
   for (int turns = 0; was.holds.load(std::memory_order_acquire) == this; ++turns) sched::back_off(turns);
+  leat::detail::count_mutex(-1);
   if (by_user) {
     patience_ = std::min(patience_ * 16, most_patience);
   } else if (patience_ < most_patience_with_others) {

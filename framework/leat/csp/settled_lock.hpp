@@ -6,8 +6,8 @@
 // (8 ns); a store that others can find when they come, next to nothing.
 //
 // Variables: thin (an ordinary spinlock); home (the seat at which the lock has settled, or null); per seat:
-// holds (the lock that its M holds by that right; one at a time, since two locks of one rank are never held
-// together). `by` is the holder's note how it holds the lock: a seat, or null for thin.
+// holds (the lock that its M holds by that right; one at a time: a second one is locked thin). `by` is the
+// holder's note how it holds the lock: a seat, or null for thin.
 //
 //   the M whose seat is home                     anybody else, or that M when it finds no home
 //    1 home is mine?                               a locks thin
@@ -67,9 +67,9 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
   [[gnu::always_inline]] void lock_standing_back(seat* mine) noexcept LEAT_ACQUIRE() {
     if (!lock_at_home(mine)) lock_thin(mine, manner::standing_back);
   }
-  // For one who only looks at what is there: reports must not keep the lock from settling.
+  // For one who only looks at what is there: it fetches the lock, but does not keep it from settling again.
   void lock_to_look() noexcept LEAT_ACQUIRE() {
-    if (!lock_at_home(seat_here())) lock_thin(nullptr, manner::plain);
+    if (!lock_at_home(seat_here())) lock_thin(nullptr, manner::look);
   }
   [[gnu::always_inline]] void unlock() noexcept LEAT_RELEASE() LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (seat* const at = by_) [[likely]] {
@@ -87,6 +87,9 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
  private:
   [[gnu::always_inline]] bool lock_at_home(seat* mine) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (!mine || home_.load(std::memory_order_relaxed) != mine) return false;
+    // What a user's move constructor does under another channel's lock must not let go of that one.
+    if (mine->holds.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;
     mine->holds.store(this, std::memory_order_release);
     sched::light_barrier();
     if (home_.load(std::memory_order_relaxed) != mine) [[unlikely]] {
@@ -97,7 +100,7 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     thin_.note_taken();
     return true;
   }
-  enum class manner : std::uint8_t { plain, standing_back };
+  enum class manner : std::uint8_t { plain, standing_back, look };
   void lock_thin(seat* mine, manner how) noexcept LEAT_ACQUIRE();
   void revoke(bool by_user) noexcept;
 

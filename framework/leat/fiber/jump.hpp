@@ -36,9 +36,16 @@ inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
 // Nothing below sp is anybody's on AArch64 Linux. The link register is cleared for the walk of a fresh stack
 // to end there. hint #36 is `bti j`: where branch targets are protected, this is one.
 [[gnu::always_inline]] inline arrival jump(void* to, void* give) noexcept {
+  // A walk of the stack that a signal begins in between must end here: neither stack is as the tables say.
+#if defined(__GCC_HAVE_DWARF2_CFI_ASM)
+#define LEAT_CFI(text) text "\n\t"
+#else
+#define LEAT_CFI(text) ""
+#endif
   register void* x0 asm("x0") = to;
   register void* x1 asm("x1") = give;
   asm volatile(
+      LEAT_CFI(".cfi_remember_state") LEAT_CFI(".cfi_undefined 30")
       "adr x16, 1f\n\t"
       "stp x29, x16, [sp, #-16]!\n\t"
       "mov x17, sp\n\t"
@@ -48,6 +55,7 @@ inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
       "mov x0, x17\n\t"
       "br x16\n"
       "1:\n\t"
+      LEAT_CFI(".cfi_restore_state")
       "hint #36"
       : "+r"(x0), "+r"(x1)
       :
@@ -60,6 +68,7 @@ inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
         "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15",
 #endif
         "cc", "memory");
+#undef LEAT_CFI
   return {x0, x1};
 }
 
