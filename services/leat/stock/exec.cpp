@@ -131,7 +131,7 @@ class exec : public process {
       } else if (!ec) {
         return finish();
       } else if (ec != std::errc::timed_out) {
-        throw std::system_error(ec, "standard output of " + quoted(command->front()));
+        throw std::system_error(ec, "standard output of " + leat::quoted(command->front()));
       } else if (!p.child.is_running()) {
         if (!ended) ended = leat::now();
         if (leat::now() - *ended < *patience) continue;
@@ -171,7 +171,7 @@ class exec : public process {
       const std::optional<net::exit_status> s = p.child.wait(ec, look);
       check_input(p);
       if (s || stop_requested()) return s;
-      if (ec && ec != std::errc::timed_out) throw std::system_error(ec, quoted(command->front()));
+      if (ec && ec != std::errc::timed_out) throw std::system_error(ec, leat::quoted(command->front()));
     }
   }
 
@@ -230,7 +230,7 @@ class exec : public process {
     }
     if (!how) return end(p);
     (void)p.talks.wait_until(*patience);
-    if (!how->ok()) throw std::runtime_error(quoted(command->front()) + ' ' + how->text());
+    if (!how->ok()) throw std::runtime_error(leat::quoted(command->front()) + ' ' + how->text());
   }
 };
 LEAT_PROCESS(exec, "runs another program: records are lines of its input and output");

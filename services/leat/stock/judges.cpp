@@ -111,7 +111,7 @@ std::vector<fault> judge_columns(const value& names) {
     if (name->empty())
       wrong.push_back({"column " + std::to_string(&v - all->data() + 1) + " has no name", &v});
     else if (!known.insert(*name).second)
-      wrong.push_back({"two columns are called " + quoted(*name), &v});
+      wrong.push_back({"two columns are called " + leat::quoted(*name), &v});
   }
   return wrong;
 }

@@ -32,7 +32,7 @@ format_settings::format_settings(process* owner)
 
 line_options format_settings::checked() const {
   if (const std::string why = judge_separator(*separator); !why.empty())
-    throw setting_error("separator = " + quoted(*separator) + ": " + why);
+    throw setting_error("separator = " + leat::quoted(*separator) + ": " + why);
   if (const std::string why = check_columns(*columns); !why.empty()) throw setting_error("columns: " + why);
   return {.form = *format, .columns = *columns, .separator = (*separator)[0]};
 }

@@ -104,7 +104,7 @@ class place_parser {
       const std::optional<unsigned> n = whole_number(v);
       if (!n || *n < least || *n > most)
         wrong(std::string(key) + " is a number from " + std::to_string(least) + " to " +
-              std::to_string(most) + ", not " + quoted(v));
+              std::to_string(most) + ", not " + leat::quoted(v));
       return *n;
     };
     const auto one_of = [&](auto... choices) {
@@ -113,7 +113,7 @@ class place_parser {
         if (name == v) return value;
         names += (names.empty() ? "" : ", ") + std::string(name);
       }
-      wrong(std::string(key) + " is one of " + names + ", not " + quoted(v));
+      wrong(std::string(key) + " is one of " + names + ", not " + leat::quoted(v));
     };
     if (key == "baud") {
       o.baud = number(50, 4'000'000);
@@ -130,7 +130,7 @@ class place_parser {
       o.flow = one_of(choice("none", net::flow::none), choice("hardware", net::flow::hardware),
                       choice("software", net::flow::software));
     } else {
-      wrong("a serial port has no " + quoted(key) + ": baud, bits, parity, stop or flow");
+      wrong("a serial port has no " + leat::quoted(key) + ": baud, bits, parity, stop or flow");
     }
   }
 
@@ -144,7 +144,7 @@ line_place parse_place(std::string_view setting, std::string_view text, directio
   try {
     return place_parser(text, d).parse();
   } catch (const wrong_place& e) {
-    throw setting_error(std::string(setting) + " = " + quoted(text) + ": " + e.why);
+    throw setting_error(std::string(setting) + " = " + leat::quoted(text) + ": " + e.why);
   }
 }
 

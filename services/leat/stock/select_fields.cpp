@@ -62,8 +62,9 @@ std::vector<fault> judge_renames(const value& all) {
       wrong.push_back({"`from` and `to` must be given", &v});
       continue;
     }
-    if (!old_names.insert(*from).second) wrong.push_back({quoted(*from) + " is renamed twice", &v});
-    if (!new_names.insert(*to).second) wrong.push_back({"two fields are renamed to " + quoted(*to), &v});
+    if (!old_names.insert(*from).second) wrong.push_back({leat::quoted(*from) + " is renamed twice", &v});
+    if (!new_names.insert(*to).second)
+      wrong.push_back({"two fields are renamed to " + leat::quoted(*to), &v});
   }
   return wrong;
 }
@@ -76,7 +77,7 @@ std::vector<fault> judge_constants(const value& all) {
       wrong.push_back({"`field` must be given", &v});
     } else if ((v.find("text") != nullptr) + (v.find("number") != nullptr) + (v.find("flag") != nullptr) !=
                1) {
-      wrong.push_back({quoted(*field) + " needs one of `text`, `number` and `flag`", &v});
+      wrong.push_back({leat::quoted(*field) + " needs one of `text`, `number` and `flag`", &v});
     }
   }
   return wrong;
@@ -87,7 +88,7 @@ std::vector<fault> judge_together(const value& settings) {
   const choice chosen(settings);
   for (const value& v : elements(settings.find("rename")))
     if (const std::string* const from = text_in(v, "from"); from && !chosen.stays(*from))
-      wrong.push_back({quoted(*from) + " is left out before it could be renamed", &v});
+      wrong.push_back({leat::quoted(*from) + " is left out before it could be renamed", &v});
   return wrong;
 }
 

@@ -55,7 +55,7 @@ std::optional<double> number_in(const record& r, const std::string& field, rejec
     bad.add("field '" + field + "' is " + to_text(*v));
   } else {
     bad.add("field '" + field + "': expected a number, got " + to_string(v->kind()) +
-            (v->is_null() ? "" : " (" + quoted(shortened(to_text(*v))) + ")"));
+            (v->is_null() ? "" : " (" + leat::quoted(shortened(to_text(*v))) + ")"));
   }
   return std::nullopt;
 }
