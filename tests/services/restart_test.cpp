@@ -221,8 +221,14 @@ TEST_CASE(
   log_catcher log;
   const config::plan p =
       plan_of(alone("backoff = [\"1h\", \"1h\"]", "[process.other]\nuse = \"bystander\"\n"));
-  const ledger l = run_acting(
-      p, [](int, const in<number>&) { throw std::runtime_error("waits for an hour"); }, 1);
+  act = [](int, const in<number>&) { throw std::runtime_error("waits for an hour"); };
+  act_runs = 0;
+  events.clear();
+  const ledger l = run_plan(p, [&](const channel<int>& stop) {
+    // One whose end is heard after the stop was never to be started again.
+    CHECK(eventually([&] { return log.said("failed: waits for an hour; restarts in "); }));
+    stop.send(15);
+  });
   CHECK(process_of(l, p, "p").runs == 1);
   CHECK(process_of(l, p, "p").left_behind == 0);
   CHECK(exit_code(l) == 1);
