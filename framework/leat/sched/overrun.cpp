@@ -204,8 +204,9 @@ bool overrun_patrol::tell(M& m, overrun_step step, std::int64_t now, F f) noexce
   note_length(*w.guard, now - n.since);
   std::shared_ptr<overrun_guard> told;
   if (f(*n.who, w)) told = w.guard;
-  m.gate.let_go(held);
+  // While it is held: else it could end, and the news of that come first, as if it had ended by itself.
   if (told) told->overran({step, n.g, nanoseconds(now - n.since), {m.asked.trace, m.asked.frames}});
+  m.gate.let_go(held);
   return true;
 }
 
