@@ -18,17 +18,22 @@
 //    5 unlocks: holds = null (release)             f has long been the only one: home = its own seat
 //                                                  g unlocks thin
 //
-// home is written under thin alone: by d only for others, by f only for oneself.
+// home is written under thin alone: b makes it null, f the writer's own seat.
 //
 // Forbidden: two holders. One by home and one by thin: by 2-3-4 against b-c-d, either 4 reads null, or d
 // reads this and waits for 5. Two by thin: thin. Two by home: the home is one seat, the seat one M's.
+//
 // Forbidden: 4 reads its seat although it was revoked and settled there again meanwhile (ABA): only the M
-// itself settles at its seat, and it is busy with 1 to 4. Forbidden: the newcomer does not see what the last
-// holder wrote. Every write of holds is a release, the one that takes the next lock too: d may read that
-// instead of null. By way of thin: g and a. Forbidden: d looks at a seat that is no more: seats are never
-// freed (sched/seat.hpp). A seat that has changed hands is right as well: the next M takes over what has
-// settled there, and its holds is as good. 2 may come long after d when the M stood still after 1; it is
-// undone in 4, and nobody else writes that seat.
+// itself settles at its seat, and it is busy with 1 to 4.
+//
+// Forbidden: the newcomer does not see what the last holder wrote. Every write of holds is a release, the
+// one that takes the next lock too: d may read that instead of null. By way of thin: g and a.
+//
+// Forbidden: d looks at a seat that is no more: seats are never freed (sched/seat.hpp). A seat that has
+// changed hands is right as well: the next M takes over what has settled there, and its holds is as good.
+//
+// 2 may come long after d when the M stood still after 1; it is undone in 4, and nobody else writes that
+// seat.
 //
 // How soon it settles: after `patience` sections of one M in a row, which is multiplied with each revocation,
 // as that costs a system call (some microseconds); less so when the one who came only looked, or is no M.
