@@ -33,7 +33,7 @@ void scheduler::push_idle_p_locked(P& p) noexcept {
   // Nobody looks into the run_next of an idle P.
   if (G* g = p.run_next.load(std::memory_order_relaxed)) [[unlikely]] {
     p.run_next.store(nullptr, std::memory_order_relaxed);
-    global_.push_back(g);
+    global_.push(g);
     note_global_size_locked();
   }
   end_burst(p);
@@ -249,7 +249,7 @@ bool scheduler::sleep_m(M& m) noexcept {
       lock_guard hold(lock_);
       if (done_.load(std::memory_order_acquire)) return false;
       // Somebody may have failed to start a thread for a P with work while this M was on its way here.
-      bool work = !global_.empty() || !due_.empty();
+      bool work = !global_.empty();
       each_p([&](const P& p) { work |= !p.ring.empty(); });
       if (P* p = work ? pop_idle_p_locked() : nullptr) {
         m.searching = true;

@@ -200,7 +200,7 @@ LEAT_UNWATCHED void scheduler::dump(int fd, dump_by whom) const noexcept {
 void scheduler::look_for_deadlock() noexcept {
   {
     lock_guard hold(lock_);
-    if (busy_ps_.load(std::memory_order_seq_cst) != 0 || !global_.empty() || !due_.empty() ||
+    if (busy_ps_.load(std::memory_order_seq_cst) != 0 || !global_.empty() ||
         earliest_timer() != timer_heap::no_timer || io_expected() ||
         without_p_.load(std::memory_order_seq_cst) != 0 || foreign_.load(std::memory_order_seq_cst) != 0 ||
         done_.load(std::memory_order_seq_cst) || live() == 0)

@@ -12,7 +12,6 @@ namespace leat::sched {
 namespace {
 
 constexpr std::uint32_t fairness_round = 61;  // Go's: a prime, so that it does not beat with user loops
-constexpr std::uint32_t due_share = 8;        // of so many from the global queue, one is not a late sleeper
 constexpr std::uint32_t timer_round = 8;      // reading the clock costs as much as a switch
 constexpr std::size_t little = 8;             // see stand_back
 constexpr std::uint32_t most_quiet_hand_offs = 4095;
@@ -33,7 +32,7 @@ M* scheduler::enter_slow(M* m) noexcept {
 void scheduler::push_global(G* g) noexcept {
   {
     lock_guard hold(lock_);
-    global_.push_back(g);
+    global_.push(g);
     note_global_size_locked();
   }
   wake_if_needed();
@@ -54,7 +53,7 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
   p.events.add(event_kind::overflowed, g->id, 0, n + 1);
   {
     lock_guard hold(lock_);
-    global_.append(std::move(batch));
+    global_.spill(std::move(batch));
     note_global_size_locked();
   }
   (void)m;
@@ -159,18 +158,13 @@ bool scheduler::round_is_special(P& p) noexcept {
   return due != timer_heap::no_timer && due <= now_ns();
 }
 
-G* scheduler::pop_global_locked() noexcept {
-  const bool others_turn = ++global_turn_ % due_share == 0 && !global_.empty();
-  return due_.empty() || others_turn ? global_.pop_front() : due_.pop_front();
-}
-
 G* scheduler::take_global(M& m, P& p, bool one) noexcept {
   if (global_size_.load(std::memory_order_relaxed) == 0) return nullptr;
   G* first = nullptr;
   std::uint32_t n = 0;
   {
     lock_guard hold(lock_);
-    const std::size_t len = global_.size() + due_.size();
+    const std::size_t len = global_.size();
     if (len == 0) return nullptr;
     std::size_t want = 1;
     if (!one) {
@@ -178,10 +172,10 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
       if (m.fetched.naps > 0) want = std::min(want, little);
       want = std::max<std::size_t>(want, 1);
     }
-    first = pop_global_locked();
+    first = one ? global_.pop_fairly(coarse_now()) : global_.pop();
     // A G is out of the queue before it is in the ring: there thieves may take it, and its link changes
     // hands. The ring was empty, or one is asked for: there is room.
-    for (n = 1; n < want && p.ring.size() < p.ring.capacity(); ++n) (void)p.ring.push(pop_global_locked());
+    for (n = 1; n < want && p.ring.size() < p.ring.capacity(); ++n) (void)p.ring.push(global_.pop());
     note_global_size_locked();
   }
   note_fetched(m, p, n);
@@ -302,7 +296,7 @@ G* scheduler::find_runnable(M& m) noexcept {
     // Steps a to e of the protocol in scheduler.hpp.
     {
       lock_guard hold(lock_);
-      if (global_.empty() && due_.empty() && !p.attention.load(std::memory_order_relaxed)) {
+      if (global_.empty() && !p.attention.load(std::memory_order_relaxed)) {
         p.m.store(nullptr, std::memory_order_relaxed);
         m.p.store(nullptr, std::memory_order_relaxed);
         push_idle_p_locked(p);

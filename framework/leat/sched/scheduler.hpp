@@ -57,6 +57,7 @@
 #include <leat/fiber/stack_pool.hpp>
 #include <leat/sched/entered.hpp>
 #include <leat/sched/g.hpp>
+#include <leat/sched/global_queue.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/m.hpp>
 #include <leat/sched/options.hpp>
@@ -207,11 +208,10 @@ class scheduler {
   static void queue_again(void* arg) noexcept;
   static void queue_again_and_wake(void* arg) noexcept;
   void push_global(G* g) noexcept;
-  G* pop_global_locked() noexcept LEAT_REQUIRES(lock_);
   void note_global_size_locked() noexcept LEAT_REQUIRES(lock_) {
     // Release: a G that left the queue for a ring is in that ring for whoever reads the smaller size.
-    due_size_.store(due_.size(), std::memory_order_relaxed);
-    global_size_.store(global_.size() + due_.size(), std::memory_order_release);
+    due_size_.store(global_.size_due(), std::memory_order_relaxed);
+    global_size_.store(global_.size(), std::memory_order_release);
   }
   bool try_spin(M& m) noexcept;
   bool stop_searching(M& m) noexcept;
@@ -336,14 +336,10 @@ class scheduler {
   std::atomic<int> spinning_{0};
   std::atomic<int> most_spinning_{0};
   std::atomic<std::size_t> global_size_{0};
-  std::atomic<std::size_t> due_size_{0};  // the part of it that is due_
+  std::atomic<std::size_t> due_size_{0};  // the part of it that is due
 
   alignas(64) mutable ranked_spinlock lock_{lock_rank::scheduler, "scheduler"};
-  // Two parts of one global queue: Gs whose time had come and found no room in a ring, and all others. The
-  // first go first, with a share for the others: a crowd of spawned Gs must not make sleepers late.
-  g_queue global_ LEAT_GUARDED_BY(lock_);
-  g_queue due_ LEAT_GUARDED_BY(lock_);
-  std::uint32_t global_turn_ LEAT_GUARDED_BY(lock_) = 0;
+  global_queue global_ LEAT_GUARDED_BY(lock_);
   P* idle_p_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   M* idle_m_list_ LEAT_GUARDED_BY(lock_) = nullptr;
   unsigned idle_ms_ LEAT_GUARDED_BY(lock_) = 0;

@@ -42,7 +42,8 @@ void prefetch_g(const G& g) noexcept {
 }  // namespace
 
 // Readies what is due in the heap of `of`, in the order of the deadlines: into the ring, and what finds no
-// room there into due_. While due_ holds some, new ones queue behind them, and the ring is filled from there.
+// room there into the global queue. While that holds some, new ones queue behind them, and the ring is filled
+// from there.
 bool scheduler::run_due_timers(M* m, P& of) noexcept {
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   const bool backlog = p && due_size_.load(std::memory_order_relaxed) > 0;
@@ -73,8 +74,9 @@ bool scheduler::run_due_timers(M* m, P& of) noexcept {
   }
   if (!no_room.empty() || backlog) {
     lock_guard hold(lock_);
-    due_.append(std::move(no_room));
-    while (p && !due_.empty() && p->ring.size() < p->ring.capacity()) (void)p->ring.push(due_.pop_front());
+    global_.append_due(std::move(no_room));
+    while (p && global_.size_due() > 0 && p->ring.size() < p->ring.capacity())
+      (void)p->ring.push(global_.pop_due());
     note_global_size_locked();
   }
   if (any) wake_if_needed();

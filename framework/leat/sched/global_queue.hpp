@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The global queue: what belongs to no P. Under the scheduler's lock. It has three parts:
+//
+//   due      Gs whose time had come and that found no room in a ring. They go first, with a share for the
+//            others: a crowd of spawned Gs must not make sleepers late.
+//   spilled  what rings had no room for, batch by batch, the last one first. Who spawns more than a ring
+//            holds is, as a rule, a node of a tree: if what was spilled first went first, all inner Gs of
+//            the tree would be there at once before its leaves end, and each of them cold when its turn
+//            comes (`skynet` took twice as long, and twice the memory).
+//   waiting  all others, first in, first out.
+//
+// Nobody starves: a P's fair turn, every 61st round, takes the first of `waiting`, and moves all that is
+// spilled to the end of that if this was last done `patience_ns` ago. So the k-th in `waiting` runs after k
+// fair turns at the latest, sleepers apart, and one that was spilled is among them at the first fair turn
+// after that time.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <leat/sched/g.hpp>
+
+namespace leat::sched {
+
+class global_queue {
+ public:
+  static constexpr std::uint32_t due_share = 8;            // of so many, one is not due
+  static constexpr std::int64_t patience_ns = 10'000'000;  // Go's slice
+
+  std::size_t size() const noexcept { return due_.size() + spilled_.size() + waiting_.size(); }
+  std::size_t size_due() const noexcept { return due_.size(); }
+  bool empty() const noexcept { return due_.empty() && spilled_.empty() && waiting_.empty(); }
+
+  void push(G* g) noexcept { waiting_.push_back(g); }
+  void append(g_queue&& gs) noexcept { waiting_.append(std::move(gs)); }
+  void append_due(g_queue&& gs) noexcept { due_.append(std::move(gs)); }
+  G* pop_due() noexcept { return due_.pop_front(); }
+
+  void spill(g_queue&& batch) noexcept {
+    batch.append(std::move(spilled_));
+    spilled_ = std::move(batch);
+  }
+
+  // For a P that has nothing else. Null: it is empty.
+  G* pop() noexcept {
+    if (is_for_due()) return due_.pop_front();
+    return spilled_.empty() ? waiting_.pop_front() : spilled_.pop_front();
+  }
+
+  // For a fair turn.
+  G* pop_fairly(std::int64_t now) noexcept {
+    if (now - moved_at_ >= patience_ns) {
+      waiting_.append(std::move(spilled_));
+      moved_at_ = now;
+    }
+    if (is_for_due()) return due_.pop_front();
+    return waiting_.empty() ? spilled_.pop_front() : waiting_.pop_front();
+  }
+
+ private:
+  bool is_for_due() noexcept {
+    if (due_.empty()) return false;
+    return ++turn_ % due_share != 0 || (spilled_.empty() && waiting_.empty());
+  }
+
+  g_queue due_, spilled_, waiting_;
+  std::uint32_t turn_ = 0;
+  std::int64_t moved_at_ = 0;  // when spilled was last moved
+};
+
+}  // namespace leat::sched
