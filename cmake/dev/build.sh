@@ -52,6 +52,7 @@ ctest_step() {
   local preset=$1 without=$2 status=0 filter=() again
   shift 2
   (($# == 0)) || filter=(-R "$(IFS='|' && echo "$*")")
+  # All in one expression, and none in the presets: of several, a label must match each to be left out.
   [[ -z $without ]] || filter+=(-LE "^($without)\$")
   # More than there are processors: many tests mostly wait.
   local at_once=$((jobs > 1 ? jobs + (jobs + 1) / 2 : 1))
