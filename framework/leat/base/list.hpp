@@ -60,15 +60,20 @@ class list {
   // The list that is assigned to must be empty: its items would be left in no list, but linked.
   list& operator=(list&& other) noexcept {
     if (this != &other) {
-      LEAT_DCHECK(empty(), "a list with items was assigned to", "size", size_);
+      LEAT_DCHECK(empty(), "a list with items was assigned to", "size", size());
       splice_back(std::move(other));
     }
     return *this;
   }
-  ~list() { LEAT_DCHECK(empty(), "a list died with items in it", "size", size_); }
+  ~list() { LEAT_DCHECK(empty(), "a list died with items in it", "size", size()); }
 
-  bool empty() const noexcept { return size_ == 0; }
-  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return head_.next == &head_; }
+  // Walks through all of it.
+  std::size_t size() const noexcept {
+    std::size_t n = 0;
+    for (const list_node* at = head_.next; at != &head_; at = at->next) ++n;
+    return n;
+  }
   T* front() const noexcept { return empty() ? nullptr : item_of(head_.next); }
   T* back() const noexcept { return empty() ? nullptr : item_of(head_.prev); }
   static bool linked(const T* item) noexcept { return (item->*Node).linked(); }
@@ -88,16 +93,15 @@ class list {
   void remove(T* item) noexcept {
     list_node& node = item->*Node;
     LEAT_DCHECK(node.next != nullptr && node.prev != nullptr, "removing an item that is in no list", "item",
-                static_cast<const void*>(item), "list", static_cast<const void*>(this), "size", size_);
+                static_cast<const void*>(item), "list", static_cast<const void*>(this));
     LEAT_DCHECK(node.next->prev == &node && node.prev->next == &node,
                 "the neighbours of an item do not know it", "item", static_cast<const void*>(item), "list",
                 static_cast<const void*>(this));
-    LEAT_DCHECK(size_ != 0, "removing an item from an empty list", "item", static_cast<const void*>(item),
+    LEAT_DCHECK(!empty(), "removing an item from an empty list", "item", static_cast<const void*>(item),
                 "list", static_cast<const void*>(this));
     node.prev->next = node.next;
     node.next->prev = node.prev;
     node = list_node{};
-    --size_;
   }
 
   // Moves all of other behind the last item.
@@ -110,7 +114,6 @@ class list {
     head_.prev->next = first;
     last->next = &head_;
     head_.prev = last;
-    size_ += other.size_;
     other.reset();
   }
 
@@ -125,24 +128,18 @@ class list {
     return reinterpret_cast<T*>(reinterpret_cast<char*>(node) - std::bit_cast<std::ptrdiff_t>(Node));
   }
 
-  void reset() noexcept {
-    head_.prev = head_.next = &head_;
-    size_ = 0;
-  }
+  void reset() noexcept { head_.prev = head_.next = &head_; }
 
   void insert_between(list_node* before, list_node* node, list_node* after) noexcept {
     LEAT_DCHECK(node->next == nullptr && node->prev == nullptr, "inserting an item that is in a list already",
-                "item", static_cast<const void*>(item_of(node)), "list", static_cast<const void*>(this),
-                "size", size_);
+                "item", static_cast<const void*>(item_of(node)), "list", static_cast<const void*>(this));
     node->prev = before;
     node->next = after;
     before->next = node;
     after->prev = node;
-    ++size_;
   }
 
   list_node head_;
-  std::size_t size_;
 };
 
 // First in, first out, one link per item. An item outside any queue has a null link; debug builds

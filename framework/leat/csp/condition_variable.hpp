@@ -30,10 +30,10 @@ class condition_variable {
 
   // With or without the mutex held, but after a change that was made under it. Never park.
   void notify_one() noexcept {
-    if (waiting_.load(std::memory_order_relaxed) != 0) notify_one_slow();
+    if (waiting_.load(std::memory_order_relaxed)) notify_one_slow();
   }
   void notify_all() noexcept {
-    if (waiting_.load(std::memory_order_relaxed) != 0) notify_all_slow();
+    if (waiting_.load(std::memory_order_relaxed)) notify_all_slow();
   }
 
   void wait(std::unique_lock<mutex>& lock) { (void)wait_once(lock, csp::forever); }
@@ -73,12 +73,12 @@ class condition_variable {
   void notify_one_slow() noexcept;
   void notify_all_slow() noexcept;
   void note_waiting_locked() noexcept LEAT_REQUIRES(lock_) {
-    waiting_.store(queue_.list.size(), std::memory_order_relaxed);
+    waiting_.store(!queue_.empty(), std::memory_order_relaxed);
   }
 
   // Written under lock_. Read without any order: the user's mutex, under which the waiter came and the
   // condition was changed, makes a notifier see every waiter that saw the condition unchanged.
-  std::atomic<std::size_t> waiting_{0};
+  std::atomic<bool> waiting_{false};
   ranked_spinlock lock_{lock_rank::channel, "condition_variable"};
   csp::wait_queue queue_ LEAT_GUARDED_BY(lock_);
 };

@@ -59,7 +59,7 @@ std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops
     };
     s.arm_claim(*in.m, g, until, claim, this);
   }
-  if (on_stop == stops::end_it && !begin_wait(g, w)) (void)claim_contested(outcome_stopped);
+  if (on_stop == stops::end_it && !begin_wait(in.m->gate, g, w)) (void)claim_contested(outcome_stopped);
   if (!is_claimed()) {
     in.m = s.park(
         in.m, why,
@@ -74,7 +74,7 @@ std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops
         },
         this);
   }
-  if (on_stop == stops::end_it) end_wait(g);
+  if (on_stop == stops::end_it) end_wait(in.m->gate, g);
   if (timed) s.disarm(g);
   return state();
 }
@@ -171,16 +171,16 @@ template <class Lock>
   p.lock = &lock;
   p.queue = &queue;
   p.w = &w;
-  if (on_stop == stops::end_it && !begin_wait(g, p)) {
+  if (on_stop == stops::end_it && !begin_wait(in.m->gate, g, p)) {
     lock.unlock();
-    end_wait(g);
+    end_wait(in.m->gate, g);
     return {outcome_stopped, 0};
   }
   // A stop from here on waits for the lock, and finds the waiter.
   enlist(queue, w, where);
   check_only_lock_held(as_checked(lock), "a wait");
   in.m = in.m->sched.park_here(in.m, g, why, unlock_held<Lock>, &lock);
-  if (on_stop == stops::end_it) end_wait(g);
+  if (on_stop == stops::end_it) end_wait(in.m->gate, g);
   return {me.plain_state(), w.verdict};
 }
 

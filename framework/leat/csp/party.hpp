@@ -76,7 +76,7 @@ struct wait_queue {
   std::int64_t blocked_ns = 0;  // how long those waited who are done, by the coarse clock
 
   bool empty() const noexcept { return list.empty(); }
-  void link(waiter& w) noexcept {
+  [[gnu::always_inline]] void link(waiter& w) noexcept {
     w.since = sched::coarse_clock.load(std::memory_order_relaxed);
     list.push_back(&w);
   }
@@ -85,7 +85,7 @@ struct wait_queue {
     w.since = sched::coarse_clock.load(std::memory_order_relaxed);
     list.push_front(&w);
   }
-  void unlink(waiter& w) noexcept {
+  [[gnu::always_inline]] void unlink(waiter& w) noexcept {
     list.remove(&w);
     if constexpr (safety::counters)
       blocked_ns += sched::coarse_clock.load(std::memory_order_relaxed) - w.since;
@@ -206,7 +206,8 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* exc
 
 // Takes the first waiter that can be claimed out of the queue, or null. The caller gives it the thing under
 // the same lock, drops the lock, and then wakes it if `wake_it` says so.
-inline waiter* claim_first(wait_queue& queue, bool& wake_it, const party* except = nullptr) noexcept {
+[[gnu::always_inline]] inline waiter* claim_first(wait_queue& queue, bool& wake_it,
+                                                  const party* except = nullptr) noexcept {
   waiter* const w = queue.list.front();
   if (!w) return nullptr;
   if (w->who->contested()) return claim_first_contested(queue, wake_it, except);

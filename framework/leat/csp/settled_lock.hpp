@@ -96,7 +96,7 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     if (mine->holds.load(std::memory_order_relaxed)) [[unlikely]]
       return false;
     mine->holds.store(this, std::memory_order_release);
-    sched::light_barrier();
+    light_barrier();
     if (home_.load(std::memory_order_relaxed) != mine) [[unlikely]] {
       mine->holds.store(nullptr, std::memory_order_release);
       return false;
@@ -106,6 +106,13 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     return true;
   }
   enum class manner : std::uint8_t { plain, standing_back, look };
+  // What has settled has a membarrier on the other side (may_settle).
+  static void light_barrier() noexcept {
+    if constexpr (fiber::under_tsan)
+      sched::full_barrier();
+    else
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
   void lock_thin(seat* mine, manner how) noexcept LEAT_ACQUIRE();
   void revoke(bool by_user) noexcept;
 
@@ -114,7 +121,7 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
   seat* by_ = nullptr;          // the holder's
   const seat* last_ = nullptr;  // under thin: whose section was the last, and how many in a row
   std::uint32_t in_a_row_ = 0;
-  std::uint32_t patience_ = 512;
+  std::uint32_t patience_ = 64;
 };
 
 class [[nodiscard]] LEAT_SCOPED_CAPABILITY look_guard {

@@ -42,13 +42,13 @@ void plain_thread_leaves() noexcept { scheduler::plain_thread_leaves(); }
 G* raise_shield() noexcept {
   M* const m = current_m();
   G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
-  if (g) g->shields.store(g->shields.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (g) g->shields.fetch_add(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return g;
 }
 void lower_shield(G& g) noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  g.shields.store(g.shields.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  g.shields.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // --- spawn ------------------------------------------------------------------------------------------
@@ -109,7 +109,9 @@ void start_g(G& g) {
 
 void free_g(G& g) noexcept {
   // The user's exception is destroyed outside the runtime: its destructor may call us.
-  const std::exception_ptr failure = std::move(g.failure);
+  std::exception_ptr failure;
+  if (g.extras & g_failed) [[unlikely]]
+    failure = std::move(g.failure);
   if (g.extras & g_has_stop_source) leave_stop_source(g);
   if (g.status.load(std::memory_order_relaxed) == g_status::quarantined) {
     // Its memory is never used again; from now on the runtime need not be kept for it.
@@ -188,7 +190,7 @@ join_result wait_for_end(G& g, bool may_stop) {
     auto mine = reinterpret_cast<std::uintptr_t>(j.waiter);
     return j.joined->join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel);
   };
-  if (!may_stop || begin_wait(me, w)) {
+  if (!may_stop || begin_wait(m->gate, me, w)) {
     m = m->sched.park(
         m, wait_reason::join,
         [](void* arg) noexcept {
@@ -210,7 +212,7 @@ join_result wait_for_end(G& g, bool may_stop) {
         },
         &w);
   }
-  if (may_stop) end_wait(me);
+  if (may_stop) end_wait(m->gate, me);
   scheduler::leave(m);
   if (is_done(g)) return join_result::ended;
   if (may_stop) throw_if_insisted(me);
@@ -296,8 +298,8 @@ bool scheduler::sleep_until(std::int64_t when) {
   g.nap.g = &g;
   g.nap.home = &m->p.load(std::memory_order_relaxed)->timers;
   g.nap.claim = nullptr;
-  if (begin_wait(g, w)) m = park(m, wait_reason::sleep, arm_nap, &g);
-  end_wait(g);
+  if (begin_wait(m->gate, g, w)) m = park(m, wait_reason::sleep, arm_nap, &g);
+  end_wait(m->gate, g);
   leave(m);
   throw_if_insisted(g);
   return g.stop.load(std::memory_order_relaxed) == stop_level::none;

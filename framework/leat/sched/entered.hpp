@@ -51,7 +51,7 @@ class shield {
 // being. Leaves at the end of its scope.
 class entered {
  public:
-  entered() noexcept {
+  [[gnu::always_inline]] entered() noexcept {
     M* const here = current_m();
     if (here && (g_ = here->cur.load(std::memory_order_relaxed)) != nullptr) [[likely]] {
       m = here->gate.enter() ? here : enter_slow(here);
@@ -59,7 +59,7 @@ class entered {
       plain_thread_enters();
     }
   }
-  ~entered() {
+  [[gnu::always_inline]] ~entered() {
     if (m) [[likely]] {
       m->gate.leave();
     } else {

@@ -46,10 +46,17 @@ class event_ring {
   void add(event_kind kind, std::uint64_t g, std::uint8_t detail = 0) noexcept {
     if constexpr (!safety::events) return;
     const std::uint32_t i = next_.load(std::memory_order_relaxed);
-    slots_[i % size].store(
-        static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 | g << 16,
-        std::memory_order_relaxed);
+    slots_[i % size].store(word(kind, g, detail), std::memory_order_relaxed);
     next_.store(i + 1, std::memory_order_relaxed);
+  }
+  // One after the other.
+  void add_two(event_kind first, std::uint64_t g, std::uint8_t detail, event_kind second,
+               std::uint64_t h) noexcept {
+    if constexpr (!safety::events) return;
+    const std::uint32_t i = next_.load(std::memory_order_relaxed);
+    slots_[i % size].store(word(first, g, detail), std::memory_order_relaxed);
+    slots_[(i + 1) % size].store(word(second, h, 0), std::memory_order_relaxed);
+    next_.store(i + 2, std::memory_order_relaxed);
   }
   void add(event_kind kind, std::uint64_t g, std::uint8_t detail, std::uint32_t arg) noexcept {
     add(kind, g, detail);
@@ -62,6 +69,9 @@ class event_ring {
  private:
   // An event in a word: its kind, its detail, and the G's id in 48 bits, which last for years. An argument is
   // a word of its own behind it.
+  static std::uint64_t word(event_kind kind, std::uint64_t g, std::uint8_t detail) noexcept {
+    return static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 | g << 16;
+  }
   std::array<std::atomic<std::uint64_t>, size> slots_{};
   std::atomic<std::uint32_t> next_{0};
 };

@@ -129,9 +129,10 @@ struct alignas(64) G {
   std::atomic<const char*> waits_at{nullptr};
   // With wait_reason::io: the name of the operation, a literal.
   std::atomic<const char*> waits_in{nullptr};
-  std::atomic<int> waits_fd{-1};               // with wait_reason::io: the descriptor, if it is known
-  std::atomic<std::uint32_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
-  scheduler* home = nullptr;                   // whose memory this is, for good
+  std::atomic<int> waits_fd{-1};              // with wait_reason::io: the descriptor, if it is known
+  std::atomic<std::uint8_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
+  std::atomic<std::uint8_t> shields{0};       // written by the G, read by its thread's signal handler
+  scheduler* home = nullptr;                  // whose memory this is, for good
   timer nap;
   own_thread own;
   std::exception_ptr failure;  // g_failed; written by body before join_done
@@ -142,8 +143,7 @@ struct alignas(64) G {
   // g_guarded (overrun_watch.hpp). Written by the spawner, then by the G inside the runtime; to be followed
   // by others only while they hold it in user code.
   std::atomic<overrun_watch*> watch{nullptr};
-  std::atomic<std::uint32_t> shields{0};  // written by the G, read by its thread's signal handler
-  char name[24] = {};                     // g_named
+  char name[24] = {};  // g_named
 
   // Every change of status goes through here; debug builds check that it is one of those that exist.
   void become(g_status to) noexcept {
@@ -161,6 +161,9 @@ struct alignas(64) G {
     extras |= g_failed;
   }
 };
+
+// A parked G takes this and a page of stack: a line more is a line more a million times.
+static_assert(sizeof(void*) != 8 || sizeof(G) <= 384);
 
 using g_queue = queue<G, &G::link>;
 

@@ -15,7 +15,7 @@
 namespace leat::sched {
 namespace {
 
-constexpr std::size_t most_free_gs = 256;  // per P
+constexpr std::size_t most_free_gs = 1024;  // per P
 constexpr std::uint64_t id_block = 1024;
 
 }  // namespace
@@ -29,7 +29,7 @@ void G::set_name(const char* text, std::size_t n) noexcept {
 
 // Moves a batch from the central pool, making a chunk if that is empty.
 void scheduler::refill_gs(g_stack& into) noexcept {
-  constexpr std::size_t batch = most_free_gs / 4;
+  constexpr std::size_t batch = most_free_gs / 8;
   G* chunk = nullptr;
   {
     lock_guard hold(pool_lock_);

@@ -23,6 +23,7 @@
 #include <leat/base/cpu.hpp>
 #include <leat/sched/barrier.hpp>
 #include <leat/sched/g.hpp>
+#include <leat/sched/retake_gate.hpp>
 
 namespace leat::sched {
 
@@ -35,19 +36,21 @@ inline void back_off(int turns) noexcept {
   }
 }
 
+// `gate` is that of the M on which the G runs.
+
 // Steps 1 to 3. False: a stop has been asked for already; nothing is published.
-inline bool begin_wait(G& g, interruptible& w) noexcept {
+inline bool begin_wait(const retake_gate& gate, G& g, interruptible& w) noexcept {
   g.waiting_on.store(&w, std::memory_order_release);  // pairs with d
-  light_barrier();
+  gate.light_barrier();
   if (g.stop.load(std::memory_order_relaxed) == stop_level::none) [[likely]]
     return true;
   return false;
 }
 
 // Steps 5 to 7, in every case.
-inline void end_wait(G& g) noexcept {
+inline void end_wait(const retake_gate& gate, G& g) noexcept {
   g.waiting_on.store(nullptr, std::memory_order_relaxed);
-  light_barrier();
+  gate.light_barrier();
   // An acquire load stalls behind the release stores of a switch (17 ns per round trip of a pair). It is
   // needed only if a stopper has been here, and that one raised `stop` first.
   if (g.interrupting.load(std::memory_order_relaxed) == 0 &&

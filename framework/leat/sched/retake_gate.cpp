@@ -7,19 +7,25 @@
 
 namespace leat::sched {
 
+bool retake_gate::still_fenced() const noexcept {
+  full_barrier();
+  return word_.load(std::memory_order_relaxed) == fenced;
+}
+
 retake_gate::entry retake_gate::enter_slow() noexcept {
   entry result = entry::kept;
+  light_barrier();  // enter had none where this costs something
   for (int turns = 0;; ++turns) {
     std::uint32_t w = word_.load(std::memory_order_acquire);  // pairs with finish
-    if (w == quiet) break;
+    if (w == rest_) break;
     if (w == asked || w == asked_later) {
       // Acquire: the word may have gone to another asker's `asked` by way of a borrow since it was read.
-      if (!word_.compare_exchange_strong(w, quiet, std::memory_order_acquire)) continue;
+      if (!word_.compare_exchange_strong(w, rest_, std::memory_order_acquire)) continue;
       if (w == asked_later) result = entry::lost;
       break;
     }
     if (w == look || w == taken) {
-      word_.store(quiet, std::memory_order_relaxed);
+      word_.store(rest_, std::memory_order_relaxed);
       if (w == taken) result = entry::lost;
       break;
     }
@@ -44,7 +50,7 @@ retake_gate::hold retake_gate::try_take(bool also_without_p) noexcept {
   std::uint32_t w = word_.load(std::memory_order_relaxed);
   const bool without_p = w == taken;
   const std::uint32_t mine = without_p ? asked_later : asked;
-  if ((w == quiet || w == look || (without_p && also_without_p)) &&
+  if ((w == rest_ || w == look || (without_p && also_without_p)) &&
       word_.compare_exchange_strong(w, mine, std::memory_order_relaxed)) {
     heavy_barrier();
     std::uint32_t now = mine;

@@ -9,6 +9,7 @@
 // Variables, per M:
 //   in_runtime  written by the owner alone
 //   word        quiet: nobody asks. Only the owner writes it.
+//               fenced: the same where there is no membarrier (barrier.hpp); below, quiet stands for both
 //               asked: an asker is about to look at in_runtime
 //               borrowed: the asker has the P; an owner that enters waits for it
 //               taken: the asker kept the P; the owner learns it at its next entry
@@ -18,6 +19,7 @@
 //   entries     how often the owner came in and found a word other than quiet; written by the owner alone
 //
 // Owner enters:  1 in_runtime = 1   2 light barrier   3 read word; quiet is the fast path
+//                  (without membarrier: whatever it reads, a full barrier, and it reads word again)
 //                4 asked -> quiet by CAS (denied), look -> quiet, taken or asked_later -> quiet and the P is
 //                  lost, borrowed: wait; then entries + 1
 // Owner leaves:  5 in_runtime = 0 (release)
@@ -54,13 +56,23 @@ class retake_gate {
   enum class hold : unsigned char { none, with_p, without_p };
 
   // Owner. False: call enter_slow, which tells whether the P is still there.
-  [[nodiscard]] bool enter() noexcept {
+  [[nodiscard, gnu::always_inline]] bool enter() noexcept {
     if constexpr (!safety::marks) return true;
     in_runtime_.store(1, std::memory_order_relaxed);
-    light_barrier();
-    return word_.load(std::memory_order_relaxed) == quiet;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const std::uint32_t w = word_.load(std::memory_order_relaxed);
+    if (w == quiet) [[likely]]
+      return true;
+    return w == fenced && still_fenced();
   }
   entry enter_slow() noexcept;
+  // The owner's light barrier for other handshakes: what it needs to know is at hand here.
+  void light_barrier() const noexcept {
+    if (rest_ == quiet) [[likely]]
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+      full_barrier();
+  }
   // Release pairs with the acquire in try_borrow: what the owner did to its P comes first, and so does a
   // quiet that it wrote, which could else land on top of a borrowed.
   void leave() noexcept {
@@ -86,12 +98,14 @@ class retake_gate {
   }
 
  private:
-  enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later };
+  enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later, fenced };
   hold try_take(bool also_without_p) noexcept;
   void finish(state s) noexcept;
+  bool still_fenced() const noexcept;
 
+  const state rest_ = detail::membarrier_works.load(std::memory_order_relaxed) ? quiet : fenced;
   std::atomic<std::uint32_t> in_runtime_{1};
-  std::atomic<std::uint32_t> word_{quiet};
+  std::atomic<std::uint32_t> word_{rest_};
   std::atomic<std::uint32_t> asking_{0};
   std::atomic<std::uint32_t> entries_{0};
 };

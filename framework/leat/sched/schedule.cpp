@@ -107,7 +107,8 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) [[unlikely]]
     return ready_without_p(g);
-  prefetch_stack(g->ctx);  // it runs next, as a rule
+  // It runs next, as a rule. Of a pair that talks, its stack is at hand.
+  if (m->left != g) prefetch_stack(g->ctx);
   bump(p->count.readies);
   p->events.add(event_kind::readied, g->id);
   hand_off(*m, *p, g);
@@ -362,7 +363,7 @@ M* scheduler::yield(M* m, bool waking) noexcept {
   bump(p.count.yields);
   if (p.stolen_at != 0) [[unlikely]]
     judge_theft(p);
-  switch_away(*m, &p, g, waking ? queue_again_and_wake : queue_again, &g);
+  switch_away(*m, &p, g, event_kind::none, 0, waking ? queue_again_and_wake : queue_again, &g);
   return static_cast<M*>(g.ctx.on);
 }
 

@@ -218,7 +218,8 @@ class scheduler {
   bool work_visible(const P* except, bool io) const noexcept;
   std::int64_t earliest_timer() const noexcept;
   M* requeue(M* m) noexcept;
-  void switch_away(M& m, P* p, G& g, fiber::after_fn after, void* arg) noexcept;
+  void switch_away(M& m, P* p, G& g, event_kind why, std::uint8_t detail, fiber::after_fn after,
+                   void* arg) noexcept;
 
   // steal.cpp: what is fetched from elsewhere
   G* steal(M& m, P& thief, int passes) noexcept;

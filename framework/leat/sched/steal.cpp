@@ -33,7 +33,7 @@ std::uint32_t next_random(std::uint32_t& s) noexcept {
 }
 
 // What running a G for the first time touches.
-void prefetch_g(const G& g) noexcept {
+[[gnu::always_inline]] inline void prefetch_g(const G& g) noexcept {
   __builtin_prefetch(&g, 1);
   __builtin_prefetch(g.closure, 1);
   __builtin_prefetch(&g.ctx, 1);
