@@ -414,9 +414,8 @@ void broadcast_reader::withdraw(op_case& c) noexcept {
 
 // -----------------------------------------------------------------------------------------------------------
 
-void check_receivable(const channel_base* c) {
-  if (!c || c->kind() != flavour::broadcast) return;
-  throw channel_error("channel '" + c->name() +
+void refuse_to_receive(const channel_base& hub) {
+  throw channel_error("channel '" + hub.name() +
                       "' is a broadcast channel: subscribe, or make an in<T> of it, and receive from that");
 }
 

@@ -272,7 +272,11 @@ void take_node(channel_base& from, node_ref&& n, std::optional<T>& to) {
 }
 
 // Throws channel_error if c is a hub: its readers are those who subscribe.
-void check_receivable(const channel_base* c);
+[[noreturn]] void refuse_to_receive(const channel_base& hub);
+inline void check_receivable(const channel_base* c) {
+  if (c && c->kind() == flavour::broadcast) [[unlikely]]
+    refuse_to_receive(*c);
+}
 
 ref<channel_base> subscribe_to(const ref<channel_base>& c, std::size_t capacity, leat::full when_full);
 recv_status recv_tick(channel_base& c, std::optional<tick>& to, std::int64_t until);  // ticker.cpp

@@ -141,6 +141,11 @@ class received_iterator {
   explicit received_iterator(channel_base* c) : channel_(c) { ++*this; }
   T& operator*() noexcept { return *value_; }
   received_iterator& operator++() {
+    if constexpr (kept_inline<T> && std::is_trivially_copyable_v<T>) {
+      if (value_ && channel_->kind() == flavour::single &&
+          static_cast<single_channel<T>*>(channel_)->take_over(*value_))
+        return *this;
+    }
     value_.reset();
     (void)recv_value(channel_, value_, forever);
     return *this;
@@ -149,8 +154,10 @@ class received_iterator {
   bool operator==(std::default_sentinel_t) const noexcept { return !value_; }
 
  private:
-  channel_base* channel_;
+  // In this order: next to each other, GCC reads both at once, which waits for the store of a value that has
+  // just been taken (1.5 ns a value).
   std::optional<T> value_;
+  channel_base* channel_;
 };
 
 // The sending half of a channel's interface. Derived has base().

@@ -121,7 +121,7 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
   seat* by_ = nullptr;          // the holder's
   const seat* last_ = nullptr;  // under thin: whose section was the last, and how many in a row
   std::uint32_t in_a_row_ = 0;
-  std::uint32_t patience_ = 64;
+  std::uint32_t patience_ = 256;
 };
 
 class [[nodiscard]] LEAT_SCOPED_CAPABILITY look_guard {

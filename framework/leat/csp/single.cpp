@@ -87,7 +87,7 @@ void single_base::close() noexcept {
     {
       lock_guard hold(lock_);
       // Release: the values that the closer has put come first; pairs with find_value.
-      twice = closed_.exchange(true, std::memory_order_acq_rel);
+      twice = closed_.exchange(1, std::memory_order_acq_rel) != 0;
       for (const side s : {side::reader, side::writer}) {
         if (!queue_of(s).empty()) word_of(s).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
         claim_all(queue_of(s), verdict_look, woken);
@@ -161,7 +161,7 @@ wait_result single_base::wait_side(entered& in, side me,
   announce(me);
   word& w = word_of(me);
   lock_.lock();
-  if (closed_.load(std::memory_order_relaxed) || !must_wait(me)) {
+  if (closed_.load(std::memory_order_relaxed) != 0 || !must_wait(me)) {
     w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
     lock_.unlock();
     return {0, verdict_look};
@@ -179,7 +179,7 @@ recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
   for (int turn = 0;; ++turn) {
     if (until != at_once && in.stop_asked()) return recv_status::stopped;
     // Before the tail: a close comes after the closer's values; pairs with close.
-    const bool closed = closed_.load(std::memory_order_acquire);
+    const bool closed = closed_.load(std::memory_order_acquire) != 0;
     const std::uint64_t t = tail_.load(std::memory_order_acquire);  // pairs with put_here
     raise(reading_.most, t - h);
     if (t != h) {
@@ -200,7 +200,7 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
   visit(in, writing_, t, side::reader, "sends on");
   for (int turn = 0;; ++turn) {
     if (until != at_once && in.stop_asked()) return send_status::stopped;
-    if (closed_.load(std::memory_order_acquire)) return send_status::closed;
+    if (closed_.load(std::memory_order_acquire) != 0) return send_status::closed;
     const std::uint64_t h = head_.load(std::memory_order_acquire);  // pairs with take_here
     raise(writing_.most, t - h);
     if (t - h < capacity_) {
@@ -224,7 +224,7 @@ attempt single_base::enroll_side(op_case& c) noexcept {
   announce(me);
   lock_guard hold(lock_);
   const bool ready = !must_wait(me);
-  const bool closed = closed_.load(std::memory_order_relaxed);
+  const bool closed = closed_.load(std::memory_order_relaxed) != 0;
   if (!ready && !closed) {
     queue_of(me).link(c.place);
     return attempt::pending;

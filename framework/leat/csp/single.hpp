@@ -52,7 +52,7 @@ namespace leat::csp {
 class single_base : public channel_base {
  public:
   std::size_t size() const noexcept override;
-  bool is_closed() const noexcept override { return closed_.load(std::memory_order_acquire); }
+  bool is_closed() const noexcept override { return closed_.load(std::memory_order_acquire) != 0; }
   channel_stats stats() const noexcept override;
   bool try_count(channel_stats& to) const noexcept override;
   void close() noexcept override;
@@ -89,7 +89,7 @@ class single_base : public channel_base {
   // Written when somebody starts or ceases to wait, read with each value.
   alignas(64) word to_writer_{fenced};
   word to_reader_{fenced};
-  std::atomic<bool> closed_{false};
+  word closed_{0};  // or 1
 
   // The writer's.
   alignas(64) count tail_{0};
@@ -161,6 +161,18 @@ class single_channel final : public single_base {
     return true;
   }
 
+  // The same, where there is a value already.
+  [[gnu::always_inline]] bool take_over(Cell& to) noexcept requires std::is_trivially_copyable_v<Cell> {
+    const std::uint64_t h = head_.load(std::memory_order_relaxed);
+    if (sched::must_come_in() || h == take_until_) [[unlikely]]
+      return false;
+    to = ring_[h & mask_];
+    taken_up_to(h + 1);
+    if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      attend_from_outside(side::writer);
+    return true;
+  }
+
   // The same, inside.
   [[gnu::noinline]] send_status send(entered& in, Cell& v, std::int64_t until) noexcept {
     while (!put_here(v)) {
@@ -197,7 +209,7 @@ class single_channel final : public single_base {
   // Step a.
   [[gnu::always_inline]] bool put_here(Cell& v) noexcept {
     const std::uint64_t t = tail_.load(std::memory_order_relaxed);
-    if (t == put_until_ || closed_.load(std::memory_order_relaxed)) [[unlikely]]
+    if (t == put_until_ || closed_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       return false;
     new (ring_ + (t & mask_)) Cell(std::move(v));
     tail_.store(t + 1, std::memory_order_release);        // pairs with find_value and empty
@@ -211,9 +223,12 @@ class single_channel final : public single_base {
     Cell* const at = ring_ + (h & mask_);
     out.emplace(std::move(*at));
     at->~Cell();
-    head_.store(h + 1, std::memory_order_release);  // the slot is free; pairs with make_room and is_full
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    taken_up_to(h + 1);
     return true;
+  }
+  void taken_up_to(std::uint64_t h) noexcept {
+    head_.store(h, std::memory_order_release);  // the slot is free; pairs with make_room and is_full
+    std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
   alignas(64) const std::size_t mask_;  // apart from what parkers write
