@@ -143,8 +143,6 @@ void report_escaped(G& g, std::exception_ptr e) noexcept {
   }
 }
 
-bool is_done(const G& g) noexcept { return g.join.load(std::memory_order_acquire) == join_done; }
-
 void ask_to_stop(G& g) noexcept {
   entered in;
   if (g.home == scheduler::current()) g.home->stop(in.m, &g, stop_level::asked);

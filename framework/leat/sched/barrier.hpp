@@ -29,7 +29,8 @@ inline void full_barrier() noexcept {
 }
 
 namespace detail {
-// Set once, by the first prepare_barriers, before any G runs.
+// Set once, by the first prepare_barriers, before any G runs; never taken back. What was made before it was
+// set (retake_gate) goes on with full barriers.
 extern std::atomic<bool> membarrier_works;
 }  // namespace detail
 

@@ -23,9 +23,11 @@ void make_ready(M* m, G* g) noexcept;
 inline std::atomic<std::int64_t> coarse_clock{0};
 
 // sysmon suspects a G to hang: operations that need not come in shall do so for once, to show that they are
-// made.
-inline std::atomic<bool> come_in{false};
-inline bool must_come_in() noexcept { return safety::overrun && come_in.load(std::memory_order_relaxed); }
+// made. Read with each of them: a whole word, which GCC tests in one instruction, and a bool in two.
+inline std::atomic<std::uint32_t> come_in{0};
+inline bool must_come_in() noexcept {
+  return safety::overrun && come_in.load(std::memory_order_relaxed) != 0;
+}
 
 // While it lives, the calling G is not quarantined. For operations outside the runtime that would keep others
 // waiting for ever if they were cut short: a lock that is held, a waiter that was claimed and not yet woken.

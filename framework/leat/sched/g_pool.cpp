@@ -16,6 +16,7 @@ namespace leat::sched {
 namespace {
 
 constexpr std::size_t most_free_gs = 1024;  // per P
+constexpr std::size_t pool_batch = 128;     // from and to the pool
 constexpr std::uint64_t id_block = 1024;
 
 }  // namespace
@@ -28,12 +29,11 @@ void G::set_name(const char* text, std::size_t n) noexcept {
 }
 
 // Moves a batch from the central pool, making a chunk if that is empty.
-void scheduler::refill_gs(g_stack& into) noexcept {
-  constexpr std::size_t batch = most_free_gs / 8;
+void scheduler::refill_gs(g_stack& into, std::size_t most) noexcept {
   G* chunk = nullptr;
   {
     lock_guard hold(pool_lock_);
-    for (std::size_t i = 0; i < batch; ++i) {
+    for (std::size_t i = 0; i < most; ++i) {
       G* g = pool_.pop();
       if (!g) break;
       into.push(g);
@@ -70,7 +70,7 @@ G* scheduler::new_g(M* m) noexcept {
   G* g = nullptr;
   if (p) {
     if (p->free_gs.empty()) [[unlikely]]
-      refill_gs(p->free_gs);
+      refill_gs(p->free_gs, pool_batch);
     g = p->free_gs.pop();
     if (!g) return nullptr;
     if (p->next_id == p->last_id) [[unlikely]] {
@@ -81,7 +81,7 @@ G* scheduler::new_g(M* m) noexcept {
   } else {
     // A plain thread, or an M that lost its P.
     g_stack some;
-    refill_gs(some);
+    refill_gs(some, 1);
     g = some.pop();
     spill_gs(some);
     if (!g) return nullptr;
@@ -114,7 +114,7 @@ void scheduler::recycle(M* m, G* g) noexcept {
   p->free_gs.push(g);
   if (p->free_gs.size() > most_free_gs) [[unlikely]] {
     lock_guard hold(pool_lock_);
-    for (std::size_t i = 0; i < most_free_gs / 2; ++i) pool_.push(p->free_gs.pop());
+    for (std::size_t i = 0; i < pool_batch; ++i) pool_.push(p->free_gs.pop());
   }
 }
 

@@ -4,16 +4,15 @@
 //
 //   due      Gs whose time had come and that found no room in a ring. They go first, with a share for the
 //            others: a crowd of spawned Gs must not make sleepers late.
-//   spilled  what rings had no room for, batch by batch, the last one first. Who spawns more than a ring
-//            holds is, as a rule, a node of a tree: if what was spilled first went first, all inner Gs of
-//            the tree would be there at once before its leaves end, and each of them cold when its turn
-//            comes (`skynet` took twice as long, and twice the memory).
-//   waiting  all others, first in, first out.
+//   spilled  what a ring had no room for when a G was spawned, batch by batch, the last one first. Who spawns
+//            more than a ring holds is, as a rule, a node of a tree: if what was spilled first went first,
+//            all inner Gs of the tree would be there at once before its leaves end, and each of them cold
+//            when its turn comes (`skynet` took twice as long).
+//   waiting  all others, first in, first out. One of `share` is taken from here even if some are spilled.
 //
-// Nobody starves: a P's fair turn, every 61st round, takes the first of `waiting`, and moves all that is
-// spilled to the end of that if this was last done `patience_ns` ago. So the k-th in `waiting` runs after k
-// fair turns at the latest, sleepers apart, and one that was spilled is among them at the first fair turn
-// after that time.
+// Nobody starves: a P's fair turn, every 61st round, takes the first of `waiting`, but for a share of those
+// that are due, and moves all that is spilled to the end of `waiting` if this was last done `patience_ns` ago
+// or more. So what was spilled is queued first in, first out with all others soon after that time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,7 @@ namespace leat::sched {
 
 class global_queue {
  public:
-  static constexpr std::uint32_t due_share = 8;            // of so many, one is not due
+  static constexpr std::uint32_t share = 8;
   static constexpr std::int64_t patience_ns = 10'000'000;  // Go's slice
 
   std::size_t size() const noexcept { return due_.size() + spilled_.size() + waiting_.size(); }
@@ -44,8 +43,9 @@ class global_queue {
 
   // For a P that has nothing else. Null: it is empty.
   G* pop() noexcept {
-    if (is_for_due()) return due_.pop_front();
-    return spilled_.empty() ? waiting_.pop_front() : spilled_.pop_front();
+    if (is_for_due(turn_)) return due_.pop_front();
+    if (spilled_.empty() || (!waiting_.empty() && ++shared_ % share == 0)) return waiting_.pop_front();
+    return spilled_.pop_front();
   }
 
   // For a fair turn.
@@ -54,18 +54,18 @@ class global_queue {
       waiting_.append(std::move(spilled_));
       moved_at_ = now;
     }
-    if (is_for_due()) return due_.pop_front();
+    if (is_for_due(fair_turn_)) return due_.pop_front();
     return waiting_.empty() ? spilled_.pop_front() : waiting_.pop_front();
   }
 
  private:
-  bool is_for_due() noexcept {
+  bool is_for_due(std::uint32_t& turn) noexcept {
     if (due_.empty()) return false;
-    return ++turn_ % due_share != 0 || (spilled_.empty() && waiting_.empty());
+    return ++turn % share != 0 || (spilled_.empty() && waiting_.empty());
   }
 
   g_queue due_, spilled_, waiting_;
-  std::uint32_t turn_ = 0;
+  std::uint32_t turn_ = 0, fair_turn_ = 0, shared_ = 0;
   std::int64_t moved_at_ = 0;  // when spilled was last moved
 };
 

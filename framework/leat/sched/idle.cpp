@@ -363,7 +363,7 @@ bool scheduler::take_polled(M& m, P& p) noexcept {
     bump(p.count.readies);
     p.events.add(event_kind::readied, g->id);
     more |= !m.polled.empty();
-    if (!p.ring.push(g)) push_local(m, p, g);  // by way of the global queue
+    if (!p.ring.push(g)) push_local(p, g, queued_as::woken);  // by way of the global queue
   }
   if (more && p.shares_polled() && p.shared.load(std::memory_order_relaxed)) wake_if_needed();
   return true;

@@ -38,7 +38,7 @@ inline void back_off(int turns) noexcept {
 
 // `gate` is that of the M on which the G runs.
 
-// Steps 1 to 3. False: a stop has been asked for already; nothing is published.
+// Steps 1 to 3. False: a stop has been asked for already; end_wait must follow all the same.
 inline bool begin_wait(const retake_gate& gate, G& g, interruptible& w) noexcept {
   g.waiting_on.store(&w, std::memory_order_release);  // pairs with d
   gate.light_barrier();

@@ -63,8 +63,7 @@ std::int64_t overrun_patrol::look(std::int64_t now) noexcept {
   });
   if (s_.busy_ps_.load(std::memory_order_relaxed) > 0)
     next = std::min(next, now + notice_after(s_.shortest_hang_.load(std::memory_order_relaxed)));
-  if (suspects_ == 0 && come_in.load(std::memory_order_relaxed))
-    come_in.store(false, std::memory_order_relaxed);
+  if (suspects_ == 0 && must_come_in()) come_in.store(0, std::memory_order_relaxed);
   return next;
 }
 
@@ -78,7 +77,7 @@ void overrun_patrol::end() noexcept {
     }
     forget(m);
   });
-  come_in.store(false, std::memory_order_relaxed);
+  come_in.store(0, std::memory_order_relaxed);
 }
 
 void overrun_patrol::close_question(run_note& n) noexcept {
@@ -151,7 +150,7 @@ std::shared_ptr<overrun_guard> overrun_patrol::begin_run(M& m, std::int64_t now)
   n.who = g;
   n.g = g->id;
   n.since = now;
-  n.counts = come_in.load(std::memory_order_relaxed);
+  n.counts = must_come_in();
   n.hang = w->guard->hang().count();
   n.grace = w->guard->grace().count();
   n.next_mark = now + notice_after(n.hang);
@@ -216,7 +215,7 @@ std::int64_t overrun_patrol::escalate(M& m, std::int64_t now) noexcept {
   if (n.done == step::given_up) return no_wish;
   if (!n.counts) {
     if (now - n.since < suspect_after(n.hang)) return n.since + suspect_after(n.hang);
-    if (!come_in.exchange(true, std::memory_order_relaxed)) heavy_barrier();
+    if (come_in.exchange(1, std::memory_order_relaxed) == 0) heavy_barrier();
     n.counts = true;
     n.since = now;
   }

@@ -38,7 +38,7 @@ void scheduler::push_global(G* g) noexcept {
   wake_if_needed();
 }
 
-void scheduler::push_local(M& m, P& p, G* g) noexcept {
+void scheduler::push_local(P& p, G* g, queued_as as) noexcept {
   if (p.ring.push(g)) [[likely]] {
     // Alone, this P is the only one and busy: there is nobody to wake.
     if (p.shared.load(std::memory_order_relaxed)) wake_after_push(p);
@@ -53,10 +53,13 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
   p.events.add(event_kind::overflowed, g->id, 0, n + 1);
   {
     lock_guard hold(lock_);
-    global_.spill(std::move(batch));
+    if (as == queued_as::spawned) {
+      global_.spill(std::move(batch));
+    } else {
+      global_.append(std::move(batch));
+    }
     note_global_size_locked();
   }
-  (void)m;
   wake_if_needed();
 }
 
@@ -66,11 +69,11 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
 // rationed by success: one that ended in a theft of run_next, after which the waker went on for longer than
 // a wake takes, makes the next one come at once (judge_theft); any other doubles the number of hand-offs
 // until the next. sysmon looks after what is left.
-[[gnu::always_inline]] inline void scheduler::hand_off(M& m, P& p, G* g) noexcept {
+[[gnu::always_inline]] inline void scheduler::hand_off(P& p, G* g) noexcept {
   G* const old = p.run_next.load(std::memory_order_relaxed);
   p.run_next.store(g, std::memory_order_relaxed);
   if (old) [[unlikely]]
-    return push_local(m, p, old);
+    return push_local(p, old, queued_as::woken);
   if (p.quiet_hand_offs > 0) {
     --p.quiet_hand_offs;
     return;
@@ -111,7 +114,7 @@ void scheduler::push_local(M& m, P& p, G* g) noexcept {
   if (m->left != g) prefetch_stack(g->ctx);
   bump(p->count.readies);
   p->events.add(event_kind::readied, g->id);
-  hand_off(*m, *p, g);
+  hand_off(*p, g);
 }
 
 void scheduler::ready(M* m, G* g) noexcept { ready_here(m, g); }
@@ -132,7 +135,7 @@ void scheduler::submit(M* m, G* g) noexcept {
   }
   bump(p->count.spawned);
   p->events.add(event_kind::created, g->id);
-  push_local(*m, *p, g);
+  push_local(*p, g, queued_as::spawned);
 }
 
 bool scheduler::admit_foreign_g() noexcept {
@@ -279,7 +282,7 @@ G* scheduler::find_runnable(M& m) noexcept {
       if (G* g = take_global(m, p, true)) return found_work(m, g);
     }
     if (G* g = next_local(m, p)) return found_work(m, g);
-    if (m.picked || p.attention.load(std::memory_order_relaxed)) continue;
+    if (m.picked || p.fair_turn || p.attention.load(std::memory_order_relaxed)) continue;
     if (p.ring.empty_for_owner()) end_burst(p);
     if (m.fetched.many != 0 && p.ring.empty_for_owner() && stand_back(m, p)) continue;
     if (G* g = take_global(m, p, false)) return found_work(m, g);

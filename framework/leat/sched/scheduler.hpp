@@ -199,8 +199,9 @@ class scheduler {
   G* find_runnable(M& m) noexcept;
   G* found_work(M& m, G* g) noexcept;
   G* take_global(M& m, P& p, bool one) noexcept;
-  void push_local(M& m, P& p, G* g) noexcept;
-  void hand_off(M& m, P& p, G* g) noexcept;
+  enum class queued_as : std::uint8_t { spawned, woken };
+  void push_local(P& p, G* g, queued_as) noexcept;
+  void hand_off(P& p, G* g) noexcept;
   void wake_for_hand_off(P& p) noexcept;
   void ready_here(M* m, G* g) noexcept;
   void ready_without_p(G* g) noexcept;
@@ -274,7 +275,7 @@ class scheduler {
 
   // g_pool.cpp
   using g_stack = stack_list<G, &G::link>;
-  void refill_gs(g_stack& into) noexcept;
+  void refill_gs(g_stack& into, std::size_t most) noexcept;
   void spill_gs(g_stack& from) noexcept;
   static void fail_to_start(M& m, G& g, std::exception_ptr why) noexcept;
   static void publish_end(M& m, G& g) noexcept;

@@ -50,7 +50,7 @@ void report_escaped(G& g, std::exception_ptr e) noexcept;
 
 // Until the G is done, or (if `interruptible`) the caller is asked to stop.
 join_result join_g(G& g, bool may_stop);
-bool is_done(const G& g) noexcept;
+inline bool is_done(const G& g) noexcept { return g.join.load(std::memory_order_acquire) == join_done; }
 void ask_to_stop(G& g) noexcept;
 
 // Body: what to run, in the G's own memory if it fits, else on the heap.
@@ -152,7 +152,7 @@ class [[nodiscard]] task {
   // Waits for the end. `stopped`: the caller was asked to stop meanwhile; the task goes on.
   join_result join() {
     if (!g_) throw std::logic_error("join on a task that holds nothing");
-    return sched::join_g(*g_, true);
+    return sched::is_done(*g_) ? join_result::ended : sched::join_g(*g_, true);
   }
 
   // Waits for the end, also past a stop of the caller; returns the result or throws what the task threw.
@@ -183,8 +183,10 @@ class [[nodiscard]] task {
 
   void release(bool stop) noexcept {
     if (!g_) return;
-    if (stop && !sched::is_done(*g_)) sched::ask_to_stop(*g_);
-    (void)sched::join_g(*g_, false);
+    if (!sched::is_done(*g_)) {
+      if (stop) sched::ask_to_stop(*g_);
+      (void)sched::join_g(*g_, false);
+    }
     if (g_->drop) g_->drop(*g_);
     sched::free_g(*g_);
     g_ = nullptr;
