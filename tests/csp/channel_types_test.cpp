@@ -109,6 +109,51 @@ TEST_CASE("over-aligned values are aligned in the channel, and big ones arrive w
   });
 }
 
+namespace {
+
+struct with_const {
+  const int n;
+};
+struct only_moved {
+  explicit only_moved(int v) : n(v) {}
+  only_moved(only_moved&&) = default;
+  only_moved& operator=(only_moved&&) = default;
+  int n;
+};
+struct large {
+  explicit large(int v) : n(v) {}
+  int n;
+  std::array<char, 200> rest{};
+};
+
+template <class T>
+void loop_over() {
+  for (const unsigned both : {0u, 1u}) {
+    const channel<T> c(3, {.writers = both, .readers = both});
+    auto writer = spawn([c] {
+      for (int i = 0; i < 1000; ++i) (void)c.send(T{i});
+      c.close();
+    });
+    int next = 0;
+    for (auto& v : c) {
+      CHECK(v.n == next++);
+      if constexpr (std::is_move_assignable_v<T>) v.n = -1;  // nobody minds what the body does to it
+    }
+    CHECK(next == 1000);
+    (void)writer.join();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a loop gets each value whole and once, whether it is put over the last one or not") {
+  run({.procs = 2}, [] {
+    loop_over<with_const>();
+    loop_over<only_moved>();
+    loop_over<large>();
+  });
+}
+
 TEST_CASE("a channel of channels carries the way to answer") {
   at_procs([] {
     struct request {

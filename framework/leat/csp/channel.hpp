@@ -141,7 +141,7 @@ class received_iterator {
   explicit received_iterator(channel_base* c) : channel_(c) { ++*this; }
   T& operator*() noexcept { return *value_; }
   received_iterator& operator++() {
-    if constexpr (kept_inline<T> && std::is_trivially_copyable_v<T>) {
+    if constexpr (kept_inline<T> && may_be_overwritten<T>) {
       if (value_ && channel_->kind() == flavour::single &&
           static_cast<single_channel<T>*>(channel_)->take_over(*value_))
         return *this;

@@ -131,6 +131,10 @@ class single_base : public channel_base {
   count reader_parks_{0}, writer_parks_{0};
 };
 
+// A value that another may take the place of, without an end and a beginning in between.
+template <class T>
+concept may_be_overwritten = std::is_trivially_copyable_v<T> && std::is_trivially_move_assignable_v<T>;
+
 template <class Cell>
 class single_channel final : public single_base {
  public:
@@ -162,11 +166,11 @@ class single_channel final : public single_base {
   }
 
   // The same, where there is a value already.
-  [[gnu::always_inline]] bool take_over(Cell& to) noexcept requires std::is_trivially_copyable_v<Cell> {
+  [[gnu::always_inline]] bool take_over(Cell& to) noexcept requires may_be_overwritten<Cell> {
     const std::uint64_t h = head_.load(std::memory_order_relaxed);
     if (sched::must_come_in() || h == take_until_) [[unlikely]]
       return false;
-    to = ring_[h & mask_];
+    to = std::move(ring_[h & mask_]);
     taken_up_to(h + 1);
     if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend_from_outside(side::writer);
