@@ -63,6 +63,32 @@ TEST_CASE("sleepers that are due go first, and one of eight is somebody else") {
   CHECK(drain(q).size() == 18);
 }
 
+TEST_CASE("one of eight comes from elsewhere, however much is spilled") {
+  const crowd c(64);
+  global_queue q;
+  q.spill(c.batch(0, 60));
+  q.append(c.batch(60, 4));
+  std::vector<std::size_t> when;
+  for (std::size_t i = 1; i <= 32; ++i)
+    if (q.pop()->id >= 60) when.push_back(i);
+  CHECK(when == std::vector<std::size_t>{8, 16, 24, 32});
+  (void)drain(q);
+}
+
+TEST_CASE("one fair turn in eight is for others while sleepers are due, whatever is taken in between") {
+  const crowd c(200);
+  global_queue q;
+  q.append_due(c.batch(0, 150));
+  q.append(c.batch(150, 50));
+  std::size_t fair = 0;
+  for (int turns = 0; turns < 16; ++turns) {
+    for (int i = 0; i < 7; ++i) (void)q.pop();
+    fair += q.pop_fairly(0)->id >= 150;
+  }
+  CHECK(fair == 2);
+  (void)drain(q);
+}
+
 TEST_CASE(
     "a fair turn takes those that came from elsewhere, one by one, and what was spilled when it is alone") {
   const crowd c(6);

@@ -21,8 +21,8 @@ void test_begins(const running_test& test, nanoseconds limit);
 void test_ends();
 running_test current_test() noexcept;
 
-// 120 s, with LEAT_LONG a quarter of an hour, or LEAT_TEST_TIME_LIMIT: seconds, or a duration such as
-// "500ms". Zero means no limit.
+// 120 s, with LEAT_LONG nine minutes, less than CTest waits, or LEAT_TEST_TIME_LIMIT: seconds, or a duration
+// such as "500ms". Zero means no limit.
 nanoseconds default_time_limit();
 
 }  // namespace leat::test

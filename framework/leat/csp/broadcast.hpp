@@ -271,8 +271,8 @@ void take_node(channel_base& from, node_ref&& n, std::optional<T>& to) {
   }
 }
 
-// Throws channel_error if c is a hub: its readers are those who subscribe.
 [[noreturn]] void refuse_to_receive(const channel_base& hub);
+// Throws channel_error if c is a hub: its readers are those who subscribe.
 inline void check_receivable(const channel_base* c) {
   if (c && c->kind() == flavour::broadcast) [[unlikely]]
     refuse_to_receive(*c);

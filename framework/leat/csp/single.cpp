@@ -201,7 +201,7 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
   for (int turn = 0;; ++turn) {
     if (until != at_once && in.stop_asked()) return send_status::stopped;
     if (closed_.load(std::memory_order_acquire) != 0) return send_status::closed;
-    const std::uint64_t h = head_.load(std::memory_order_acquire);  // pairs with take_here
+    const std::uint64_t h = head_.load(std::memory_order_acquire);  // pairs with taken_up_to
     raise(writing_.most, t - h);
     if (t - h < capacity_) {
       put_until_ = std::min(h + capacity_, writing_.next);

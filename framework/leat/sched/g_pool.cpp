@@ -83,7 +83,7 @@ G* scheduler::new_g(M* m) noexcept {
     g_stack some;
     refill_gs(some, 1);
     g = some.pop();
-    spill_gs(some);
+    if (!some.empty()) spill_gs(some);
     if (!g) return nullptr;
     g->id = ids_.fetch_add(1, std::memory_order_relaxed);
   }

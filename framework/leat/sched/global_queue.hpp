@@ -8,11 +8,12 @@
 //            more than a ring holds is, as a rule, a node of a tree: if what was spilled first went first,
 //            all inner Gs of the tree would be there at once before its leaves end, and each of them cold
 //            when its turn comes (`skynet` took twice as long).
-//   waiting  all others, first in, first out. One of `share` is taken from here even if some are spilled.
+//   waiting  all others, first in, first out. One of `share` comes from here even if some are spilled.
 //
-// Nobody starves: a P's fair turn, every 61st round, takes the first of `waiting`, but for a share of those
-// that are due, and moves all that is spilled to the end of `waiting` if this was last done `patience_ns` ago
-// or more. So what was spilled is queued first in, first out with all others soon after that time.
+// Nobody starves: a P's fair turn, every 61st round, takes the first of `waiting` (one in
+// `share` of them while some are due), and moves all that is spilled to the end of `waiting` if this was last
+// done `patience_ns` ago or more. So what was spilled is queued first in, first out with all others soon
+// after that time.
 #pragma once
 #include <cstddef>
 #include <cstdint>

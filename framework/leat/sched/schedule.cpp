@@ -178,7 +178,7 @@ G* scheduler::take_global(M& m, P& p, bool one) noexcept {
     }
     first = one ? global_.pop_fairly(coarse_now()) : global_.pop();
     // A G is out of the queue before it is in the ring: there thieves may take it, and its link changes
-    // hands. The ring was empty, or one is asked for: there is room.
+    // hands. The ring is empty as a rule; after a round for timers it need not be.
     for (n = 1; n < want && p.ring.size() < p.ring.capacity(); ++n) (void)p.ring.push(global_.pop());
     note_global_size_locked();
   }
