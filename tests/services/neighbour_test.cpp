@@ -35,10 +35,15 @@ struct stamped {
 };
 LEAT_MESSAGE(stamped, number, due, sent_at);
 
-// 1,000 messages a second.
+std::atomic<int> sources{0};
+
+// 1,000 messages a second, each source at a time of its own within the millisecond: a hang has the P for a
+// quarter of it, so that it meets some of them, each time others, and not all or none by the luck of the
+// start.
 class paced : public process {
   out<stamped> to{this, "to"};
   void run() override {
+    if (sleep_for(1ms * (sources++ % pairs) / pairs) == sleep_result::stopped) return;
     ticker every(1ms, missed::burst);
     std::int64_t n = 0;
     for (const tick& t : every)
