@@ -141,8 +141,9 @@ endfunction()
 
 # leat_tests_together(FOLDER): the search for leaks takes four seconds of each process on AArch64, more than most tests
 # take. So a whole run under AddressSanitizer has the tests of a folder in one process, FOLDER/together; each by itself,
-# labelled `alone`, is the same program told to run one file, for running it by name. What such a test file defines must be in an unnamed
-# namespace, or have a name that no other file of the folder has.
+# labelled `alone`, is the same program told to run one file, for running it by name. `./dev` leaves one or the other out; ctest
+# by itself runs both. What such a test file defines must be in an unnamed namespace, or have a name that no other file of the
+# folder has.
 function(leat_tests_together folder)
   get_property(targets GLOBAL PROPERTY LEAT_TOGETHER_${folder})
   if(NOT targets)
