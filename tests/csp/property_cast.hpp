@@ -296,7 +296,7 @@ class cast_of {
       list.push_back(cases.back().get());
     }
     const std::size_t t = trace_begin(who, o, ids);
-    const int chosen = choose_and_run(list, o.ordered);
+    const int chosen = choose_and_run(list, o.ordered ? order::as_written : order::random);
     const std::int64_t end = now_ns();
     const result how = chosen == select_closed    ? result::over
                        : chosen == select_stopped ? result::stopped

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <leat/csp/gated.hpp>
-
 #include "csp/fixture.hpp"
 
 using namespace leat;
@@ -353,56 +351,5 @@ TEST_CASE("a case that is kept keeps its channel") {
     }
     CHECK(select_ordered(std::span(cases).subspan(1)) == 0);
     CHECK(select(std::span(cases).first(1)) == 0);
-  });
-}
-
-namespace {
-
-struct hard_to_copy {
-  explicit hard_to_copy(int v) : n(v) {}
-  hard_to_copy(hard_to_copy&&) = default;
-  hard_to_copy(const hard_to_copy& other) : n(other.n) {
-    if (fails) throw std::bad_alloc();
-  }
-  int n;
-  static inline bool fails = false;
-};
-
-// An end as a process has it whose values are delivered at least once.
-struct kept_end {
-  using value_type = hard_to_copy;
-  explicit kept_end(const channel<hard_to_copy>& c) {
-    record->hold = hold;
-    c.base()->add_ref();
-    gate = csp::gate_in<hard_to_copy>(csp::ref<csp::channel_base>(c.base()), record);
-  }
-  csp::channel_base* base() const { return gate.get(); }
-  std::optional<hard_to_copy> try_recv() const;
-
-  std::shared_ptr<csp::hold<hard_to_copy>> hold = std::make_shared<csp::hold<hard_to_copy>>();
-  std::shared_ptr<csp::gate_record> record = std::make_shared<csp::gate_record>();
-  csp::ref<csp::channel_base> gate;
-};
-
-}  // namespace
-
-TEST_CASE("a value that is delivered at least once is not lost when its copy throws") {
-  at_procs([] {
-    const channel<hard_to_copy> c(2);
-    const kept_end end(c);
-    c.send(hard_to_copy(7));
-    c.send(hard_to_copy(8));
-    int got = 0;
-    const auto take = [&] { return select(on_recv(end, [&](const hard_to_copy& v) { got = v.n; })); };
-    hard_to_copy::fails = true;
-    CHECK_THROWS_AS(take(), std::bad_alloc);
-    hard_to_copy::fails = false;
-    CHECK(got == 0);
-    REQUIRE(end.hold->at() == csp::hold_base::state::in_hand);
-    end.hold->become(csp::hold_base::state::again);  // as its supervisor does
-    CHECK(take() == 0);
-    CHECK(got == 7);
-    CHECK(take() == 0);
-    CHECK(got == 8);
   });
 }

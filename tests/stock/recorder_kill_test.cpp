@@ -74,7 +74,7 @@ struct outcome {
   std::int64_t sent = none, witnessed = none;  // the last of each
 };
 
-// Starts the service, kills it a while after its first word or, half of the time, after its start; the last
+// Starts the service, kills it a while after its first word or, every other time, after its start; the last
 // one is asked to end.
 outcome one_life(const std::string& toml, int number, std::mt19937& random, int signal) {
   int ends[2];
@@ -110,7 +110,7 @@ outcome one_life(const std::string& toml, int number, std::mt19937& random, int 
     if (n > 0) said.append(data, static_cast<std::size_t>(n));
     return n > 0;
   };
-  const bool after_first_word = signal != SIGKILL || random() % 2 == 0;
+  const bool after_first_word = signal != SIGKILL || number % 2 == 0;
   if (after_first_word)
     while (said.find('w') == std::string::npos && read_some(60s)) {
     }

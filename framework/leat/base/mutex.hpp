@@ -126,18 +126,18 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
 class LEAT_CAPABILITY("spinlock") ranked_spinlock {
  public:
   ranked_spinlock(lock_rank rank, const char* name) noexcept
-      : checked_(detail::lock_order_checked), info_{name, rank} {}
+      : checked_(detail::lock_order_checked), rank_(rank), name_(name) {}
   ranked_spinlock(const ranked_spinlock&) = delete;
   ranked_spinlock& operator=(const ranked_spinlock&) = delete;
 
   void lock() noexcept LEAT_ACQUIRE() {
     if (checked_) [[unlikely]]
-      detail::check_lock_order(this, info_);
+      detail::check_lock_order(this, info());
     // Acquire pairs with the release in unlock.
     if (word_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
       lock_slow();
     if (checked_) [[unlikely]]
-      detail::note_locked(this, info_);
+      detail::note_locked(this, info());
   }
 
   // The same, for a lock that many take in quick succession: one who finds it taken stands back for about a
@@ -145,11 +145,11 @@ class LEAT_CAPABILITY("spinlock") ranked_spinlock {
   // move them to and fro with each section. Not fair.
   void lock_standing_back() noexcept LEAT_ACQUIRE() {
     if (checked_) [[unlikely]]
-      detail::check_lock_order(this, info_);
+      detail::check_lock_order(this, info());
     if (word_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
       lock_slow_standing_back();
     if (checked_) [[unlikely]]
-      detail::note_locked(this, info_);
+      detail::note_locked(this, info());
   }
 
   // Cannot deadlock, so it may take any rank.
@@ -158,13 +158,13 @@ class LEAT_CAPABILITY("spinlock") ranked_spinlock {
     // Acquire pairs with the release in unlock.
     if (word_.exchange(1, std::memory_order_acquire) != 0) return false;
     if (checked_) [[unlikely]]
-      detail::note_locked(this, info_);
+      detail::note_locked(this, info());
     return true;
   }
 
   void unlock() noexcept LEAT_RELEASE() {
     if (checked_) [[unlikely]]
-      detail::note_unlocked(this, info_);
+      detail::note_unlocked(this, info());
     // Release pairs with the acquire in lock, lock_slow and try_lock.
     word_.store(0, std::memory_order_release);
   }
@@ -172,25 +172,28 @@ class LEAT_CAPABILITY("spinlock") ranked_spinlock {
   // For a lock that is held by another right (csp/settled_lock.hpp): the same checks.
   void note_taken() noexcept {
     if (checked_) [[unlikely]] {
-      detail::check_lock_order(this, info_);
-      detail::note_locked(this, info_);
+      detail::check_lock_order(this, info());
+      detail::note_locked(this, info());
     }
   }
   void note_left() noexcept {
     if (checked_) [[unlikely]]
-      detail::note_unlocked(this, info_);
+      detail::note_unlocked(this, info());
   }
 
-  lock_rank rank() const noexcept { return info_.rank; }
-  const char* name() const noexcept { return info_.name; }
+  lock_rank rank() const noexcept { return rank_; }
+  const char* name() const noexcept { return name_; }
+  bool is_checked() const noexcept { return checked_; }
 
  private:
+  detail::lock_info info() const noexcept { return {name_, rank_}; }
   void lock_slow() noexcept;
   void lock_slow_standing_back() noexcept;
 
   std::atomic<std::uint32_t> word_{0};
   const bool checked_;  // a copy, in the line that is touched anyway
-  detail::lock_info info_;
+  const lock_rank rank_;
+  const char* const name_;
 };
 
 template <class Mutex>

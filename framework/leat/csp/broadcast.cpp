@@ -96,8 +96,8 @@ send_status broadcast_hub::send(entered& in, node_ref& v, evicted_nodes& evicted
   op_case c(op::send);
   c.slot = &v;
   c.evicted = &evicted;
-  note_wait(in);
-  const wait_result w = wait_and_unlock(in, lock_, senders_, &c, wait_reason::send, until);
+  const wait_result w = wait_and_unlock(in, lock_, senders_, &c, wait_reason::send, until, stops::end_it,
+                                        place::at_the_back, name().c_str());
   if (w.outcome == outcome_stopped) return send_status::stopped;
   if (w.outcome != 0) return send_status::timeout;
   if (w.verdict == verdict_closed) return send_status::closed;
@@ -288,8 +288,8 @@ recv_status broadcast_reader::recv(entered& in, std::optional<node_ref>& out,
     hub_.lock_.unlock();
     return open ? recv_status::empty : recv_status::closed;
   }
-  note_wait(in);
-  const wait_result r = wait_and_unlock(in, hub_.lock_, receivers_, &out, wait_reason::receive, until);
+  const wait_result r = wait_and_unlock(in, hub_.lock_, receivers_, &out, wait_reason::receive, until,
+                                        stops::end_it, place::at_the_back, name().c_str());
   if (r.outcome == 0) return r.verdict == verdict_done ? recv_status::received : recv_status::closed;
   return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
 }

@@ -82,9 +82,8 @@ void free_ring(void* ring, std::size_t align) noexcept { ::operator delete (ring
 std::int32_t wait_on_nil(wait_reason why, std::int64_t until) noexcept {
   if (until == at_once) return outcome_timeout;
   entered in;
-  if (in.m) in.g().waits_at.store("nil", std::memory_order_relaxed);
   party me(in.m ? &in.g() : nullptr, party::contested_t{});
-  return me.wait(in, why, until);
+  return me.wait(in, why, until, stops::end_it, "nil");
 }
 
 void throw_if_insisted() {

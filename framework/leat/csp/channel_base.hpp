@@ -187,10 +187,6 @@ class channel_base {
 
  protected:
   void report_closed_twice() const noexcept;
-  // Before the calling G waits: for a report of a deadlock.
-  void note_wait(const entered& in) const noexcept {
-    if (in.m) in.g().waits_at.store(name_.c_str(), std::memory_order_relaxed);
-  }
 
   const flavour kind_;
   const leat::full full_;

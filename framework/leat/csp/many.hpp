@@ -92,10 +92,12 @@ class many_channel : public channel_base {
     }
     if (closed_) return unlock_and(recv_status::closed);
     if (until == at_once) return unlock_and(recv_status::empty);
-    note_wait(in);
-    const wait_result r = wait_and_unlock(in, lock_, receivers_, &out, wait_reason::receive, until);
-    if (r.outcome == 0) return r.verdict == verdict_done ? recv_status::received : recv_status::closed;
-    return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+    const std::int32_t r =
+        wait_and_unlock(in, lock_, receivers_, &out, wait_reason::receive, until, name().c_str());
+    if (r == verdict_done) [[likely]]
+      return recv_status::received;
+    if (r > 0) return recv_status::closed;
+    return r == outcome_stopped ? recv_status::stopped : recv_status::timeout;
   }
 
   // The receiver could not take its value: it goes to the next one, or back to the front. Boxed values only.
@@ -290,10 +292,11 @@ class many_channel : public channel_base {
         return unlock_and(send_status::dropped);
     }
     if (until == at_once) return unlock_and(send_status::full);
-    note_wait(in);
-    const wait_result r = wait_and_unlock(in, lock_, senders_, &v, wait_reason::send, until);
-    if (r.outcome == 0) return r.verdict == verdict_done ? send_status::sent : send_status::closed;
-    return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;
+    const std::int32_t r = wait_and_unlock(in, lock_, senders_, &v, wait_reason::send, until, name().c_str());
+    if (r == verdict_done) [[likely]]
+      return send_status::sent;
+    if (r > 0) return send_status::closed;
+    return r == outcome_stopped ? send_status::stopped : send_status::timeout;
   }
 
   attempt enroll_recv_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
@@ -333,8 +336,9 @@ class many_channel : public channel_base {
     return attempt::pending;
   }
 
-  // In the order of use: a rendezvous touches the first, a buffer what follows, the rest is seldom needed.
-  mutable settled_lock lock_{lock_rank::channel, "channel"};
+  // In the order of use, by cache lines: a rendezvous touches the first two, a buffer what follows, the rest
+  // is seldom needed.
+  alignas(64) mutable settled_lock lock_{lock_rank::channel, "channel"};
   bool closed_ LEAT_GUARDED_BY(lock_) = false;
   std::size_t count_ = 0;
   wait_queue receivers_ LEAT_GUARDED_BY(lock_);

@@ -34,7 +34,8 @@ recv_status recv_merged(several& from, void* to, std::int64_t until) {
   recv_case<T, decltype(take)> value(&from, take);
   plain_case<decltype(late)> timeout(case_base::sort::timeout, until, late);
   case_base* const cases[] = {&value, &timeout};
-  const int chosen = choose_and_run(std::span<case_base* const>(cases, until == forever ? 1u : 2u), false);
+  const int chosen =
+      choose_and_run(std::span<case_base* const>(cases, until == forever ? 1u : 2u), order::random);
   switch (chosen) {
     case 0: return recv_status::received;
     case 1: return recv_status::timeout;

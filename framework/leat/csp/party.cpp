@@ -41,12 +41,14 @@ std::int32_t party::give_up() noexcept {
   return state();
 }
 
-std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops on_stop) noexcept {
+std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops on_stop,
+                         const char* at) noexcept {
   if (!g_) return wait_as_thread(until);
   struct contested_wait : interruptible {
     party* who;
   } w;
   w.who = this;
+  w.at = at;
   w.withdraw = [](interruptible& self) noexcept {
     return static_cast<contested_wait&>(self).who->claim_contested(outcome_stopped) == claimed::wake_it;
   };
@@ -159,8 +161,8 @@ const void* as_checked(const settled_lock& l) noexcept { return l.address(); }
 // The lock is dropped by the far side of the switch, which no analysis follows.
 template <class Lock>
 [[gnu::always_inline]] inline wait_result wait_plain(entered& in, Lock& lock, wait_queue& queue, void* slot,
-                                                     wait_reason why, stops on_stop,
-                                                     place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+                                                     wait_reason why, stops on_stop, place where,
+                                                     const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
   party me(g);
   waiter w;
@@ -168,6 +170,7 @@ template <class Lock>
   w.slot = slot;
   plain_wait<Lock> p;
   p.withdraw = withdraw_plain<Lock>;
+  p.at = at;
   p.lock = &lock;
   p.queue = &queue;
   p.w = &w;
@@ -186,15 +189,15 @@ template <class Lock>
 
 template <class Lock>
 [[gnu::noinline]] wait_result wait_contested(entered& in, Lock& lock, wait_queue& queue, void* slot,
-                                             wait_reason why, std::int64_t until, stops on_stop,
-                                             place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+                                             wait_reason why, std::int64_t until, stops on_stop, place where,
+                                             const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   party me(in.m ? &in.g() : nullptr, party::contested_t{});
   waiter w;
   w.who = &me;
   w.slot = slot;
   enlist(queue, w, where);
   lock.unlock();
-  const std::int32_t outcome = me.wait(in, why, until, on_stop);
+  const std::int32_t outcome = me.wait(in, why, until, on_stop, at);
   lock_guard hold(lock);
   if (waiter_list::linked(&w)) queue.unlink(w);
   return {outcome, w.verdict};
@@ -203,17 +206,19 @@ template <class Lock>
 }  // namespace
 
 wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
-                            wait_reason why, std::int64_t until, stops on_stop,
-                            place where) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where);
-  return wait_contested(in, lock, queue, slot, why, until, on_stop, where);
+                            wait_reason why, std::int64_t until, stops on_stop, place where,
+                            const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where, at);
+  return wait_contested(in, lock, queue, slot, why, until, on_stop, where, at);
 }
 
-wait_result wait_and_unlock(entered& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
-                            std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (in.m && until == forever)
-    return wait_plain(in, lock, queue, slot, why, stops::end_it, place::at_the_back);
-  return wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back);
+std::int32_t wait_and_unlock(entered& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+                             std::int64_t until, const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  const wait_result r =
+      in.m && until == forever
+          ? wait_plain(in, lock, queue, slot, why, stops::end_it, place::at_the_back, at)
+          : wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back, at);
+  return r.outcome == 0 ? r.verdict : r.outcome;
 }
 
 }  // namespace leat::csp

@@ -8,27 +8,26 @@
 #include <new>
 #include <vector>
 
+#include <leat/base/random.hpp>
+
 namespace leat {
 namespace csp {
 namespace {
 
 std::uint32_t random_number(const entered& in) noexcept {
   static thread_local std::uint32_t of_thread = 0x9e3779b9;  // plain threads only: no switch in here
-  std::uint32_t& s = in.m ? in.m->random : of_thread;
-  s ^= s << 13;
-  s ^= s >> 17;
-  s ^= s << 5;
-  return s;
+  return next_random(in.m ? in.m->random : of_thread);
 }
 
 class selection {
  public:
-  selection(std::span<case_base* const> cases, bool ordered) noexcept : cases_(cases), ordered_(ordered) {}
+  selection(std::span<case_base* const> cases, order in, std::size_t start) noexcept
+      : cases_(cases), ordered_(in == order::as_written), start_(start) {}
 
   int run(entered& in) noexcept {
     // The quick way: something is ready, and the rest does not matter.
     if (!in.stop_asked()) {
-      choose_start(in);
+      if (start_ == any_start) choose_start(in);
       bool closed = false;
       for (std::size_t k = 0; k < cases_.size(); ++k) {
         const std::size_t i = at(k);
@@ -164,7 +163,7 @@ class selection {
 
   const std::span<case_base* const> cases_;
   const bool ordered_;
-  std::size_t start_ = 0;
+  std::size_t start_;
   int otherwise_ = -1, timeout_ = -1;
   std::int64_t until_ = forever;
 };
@@ -181,7 +180,7 @@ class part_case final : public case_base {
 
 // With each case that stands for several channels taken apart. Such a case is closed when all its parts are,
 // so the parts that turn out to be closed are put aside until none is left.
-int choose_with_parts(std::span<case_base* const> cases, bool ordered) {
+int choose_with_parts(std::span<case_base* const> cases, order in_order) {
   std::vector<std::unique_ptr<part_case>> parts;
   std::vector<case_base*> list;
   std::vector<int> index;
@@ -203,7 +202,7 @@ int choose_with_parts(std::span<case_base* const> cases, bool ordered) {
     int chosen = 0;
     {
       entered in;
-      chosen = selection(list, ordered).run(in);
+      chosen = selection(list, in_order, any_start).run(in);
     }
     if (chosen < 0) return chosen;
     const auto at = static_cast<std::size_t>(chosen);
@@ -218,16 +217,15 @@ int choose_with_parts(std::span<case_base* const> cases, bool ordered) {
   }
 }
 
-int choose_from(std::span<select_case> cases, bool ordered) {
+int choose_from(std::span<select_case> cases, order in) {
   std::vector<case_base*> list;
   list.reserve(cases.size());
   for (const select_case& c : cases) list.push_back(c.get());
-  return choose_and_run(list, ordered);
+  return choose_and_run(list, in);
 }
 
-}  // namespace
-
-int choose(std::span<case_base* const> cases, bool ordered) {
+// The index of the case that is ready, its value moved, or select_closed or select_stopped.
+int choose(std::span<case_base* const> cases, order in_order, std::size_t start) {
   bool parts = false;
   for (case_base* const c : cases) {
     parts |= c->several;
@@ -236,13 +234,21 @@ int choose(std::span<case_base* const> cases, bool ordered) {
     c->fresh = !c->aimed_anew;
   }
   if (parts) [[unlikely]]
-    return choose_with_parts(cases, ordered);
+    return choose_with_parts(cases, in_order);
   entered in;
-  return selection(cases, ordered).run(in);
+  return selection(cases, in_order, start).run(in);
 }
 
-int choose_and_run(std::span<case_base* const> cases, bool ordered) {
-  const int i = choose(cases, ordered);
+}  // namespace
+
+int choose_and_run(std::span<case_base* const> cases, order in) {
+  const glance seen = glance_at(cases, in);
+  if (seen.ready < cases.size() && cases[seen.ready]->take_and_run()) return static_cast<int>(seen.ready);
+  return choose_inside_and_run(cases, in, seen.start);
+}
+
+int choose_inside_and_run(std::span<case_base* const> cases, order in, std::size_t start) {
+  const int i = choose(cases, in, start);
   if (i >= 0) {
     case_base& c = *cases[static_cast<std::size_t>(i)];
     c.fresh = false;
@@ -255,7 +261,7 @@ int choose_and_run(std::span<case_base* const> cases, bool ordered) {
 
 }  // namespace csp
 
-int select(std::span<select_case> cases) { return csp::choose_from(cases, false); }
-int select_ordered(std::span<select_case> cases) { return csp::choose_from(cases, true); }
+int select(std::span<select_case> cases) { return csp::choose_from(cases, csp::order::random); }
+int select_ordered(std::span<select_case> cases) { return csp::choose_from(cases, csp::order::as_written); }
 
 }  // namespace leat

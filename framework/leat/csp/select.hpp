@@ -21,59 +21,12 @@
 #include <type_traits>
 #include <utility>
 
+#include <leat/csp/case.hpp>
 #include <leat/csp/channel.hpp>
 
 namespace leat {
 
-inline constexpr int select_closed = -1;
-inline constexpr int select_stopped = -2;
-
 namespace csp {
-
-class case_base {
- public:
-  enum class sort : std::uint8_t { channel, timeout, otherwise };
-
-  case_base(sort s, channel_base* c, op kind, bool told) noexcept
-      : channel(c), what(s), wants_close(told), op_at(kind) {}
-  virtual ~case_base() = default;
-  case_base(case_base&& other) noexcept
-      : channel(other.channel),
-        what(other.what),
-        wants_close(other.wants_close),
-        several(other.several),
-        until(other.until),
-        op_at(other.op_at.kind) {}
-  case_base& operator=(case_base&&) = delete;
-
-  // Before a select, outside the runtime, unless the case is fresh: sets the slots, which point into it.
-  virtual void prepare() {}
-  // The handler; `result` says what happened.
-  virtual void run() = 0;
-  // For cases that outlive the expression they were made in.
-  virtual void keep_value() {}
-  // Where a value from one of several channels goes.
-  virtual void* slot_for(channel_base& from) noexcept {
-    (void)from;
-    return op_at.slot;
-  }
-
-  channel_base* channel;  // null: nil, or no channel's case
-  sort what;
-  bool wants_close;
-  bool fresh = false;            // prepared, and neither moved nor run since
-  bool aimed_anew = false;       // to be prepared before each select: what it is aimed at changes
-  bool dead = false;             // closed, and the handler does not want to know
-  bool several = false;          // `channel` stands for several: a merged end
-  channel_base* part = nullptr;  // the one of them that the value came from
-  attempt result = attempt::pending;
-  std::int64_t until = forever;
-  op_case op_at;
-};
-
-// The index of the case that is ready, its value moved, or select_closed or select_stopped.
-int choose(std::span<case_base* const> cases, bool ordered);
-int choose_and_run(std::span<case_base* const> cases, bool ordered);
 
 // What a handler takes, for those whose call operator is not a template; others are given a T.
 template <class F>
@@ -126,6 +79,17 @@ class recv_case final : public case_base {
   void* slot_for(channel_base& from) noexcept override {
     if (from.kind() == flavour::broadcast_reader) return &node_;
     return &value_;
+  }
+
+  bool take_and_run() override {
+    if constexpr (kept_inline<T>) {
+      if (gate_) return false;
+      std::optional<T> v;
+      if (!static_cast<single_channel<T>*>(channel)->take(v)) return false;
+      handle(std::move(*v));
+      return true;
+    }
+    return false;
   }
 
   void run() override {
@@ -345,15 +309,30 @@ class select_case {
   std::unique_ptr<csp::case_base> case_;
 };
 
+namespace csp {
+
+template <class... Cases>
+int select_of(order in, Cases&... cases) {
+  case_base* const list[] = {&cases...};
+  const glance seen = glance_at(list, in);
+  std::size_t i = 0;
+  bool done = false;
+  const auto run_if_seen = [&](auto& c) {
+    if (i++ == seen.ready) done = c.take_and_run();
+  };
+  (run_if_seen(cases), ...);
+  return done ? static_cast<int>(seen.ready) : choose_inside_and_run(list, in, seen.start);
+}
+
+}  // namespace csp
+
 template <csp::is_case... Cases>
 requires(sizeof...(Cases) > 0) int select(Cases&&... cases) {
-  csp::case_base* const list[] = {&cases...};
-  return csp::choose_and_run(list, false);
+  return csp::select_of(csp::order::random, cases...);
 }
 template <csp::is_case... Cases>
 requires(sizeof...(Cases) > 0) int select_ordered(Cases&&... cases) {
-  csp::case_base* const list[] = {&cases...};
-  return csp::choose_and_run(list, true);
+  return csp::select_of(csp::order::as_written, cases...);
 }
 
 // Over cases made at run time. Without any it returns select_closed: nothing can ever happen.

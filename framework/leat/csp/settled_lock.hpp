@@ -43,6 +43,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/mutex.hpp>
 #include <leat/sched/barrier.hpp>
 #include <leat/sched/entered.hpp>
@@ -77,12 +78,10 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     if (!lock_at_home(seat_here())) lock_thin(nullptr, manner::look);
   }
   [[gnu::always_inline]] void unlock() noexcept LEAT_RELEASE() LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    if (seat* const at = by_) [[likely]] {
-      thin_.note_left();
+    if (seat* const at = by_) [[likely]]
       at->holds.store(nullptr, std::memory_order_release);
-    } else {
-      thin_.unlock();
-    }
+    else
+      unlock_slowly();
   }
 
   // For tests: out of date when it returns, unless the caller alone uses the lock.
@@ -90,19 +89,23 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
   const void* address() const noexcept { return &thin_; }  // as debug checks know it
 
  private:
-  [[gnu::always_inline]] bool lock_at_home(seat* mine) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    if (!mine || home_.load(std::memory_order_relaxed) != mine) return false;
+  // Steps 1 to 4, but for `by`; `named` is the caller's seat as home has it.
+  [[gnu::always_inline]] bool take_home(seat* mine, const seat* named) noexcept {
+    if (home_.load(std::memory_order_relaxed) != named) return false;
     // What a user's move constructor does under another channel's lock must not let go of that one.
     if (mine->holds.load(std::memory_order_relaxed)) [[unlikely]]
       return false;
     mine->holds.store(this, std::memory_order_release);
     light_barrier();
-    if (home_.load(std::memory_order_relaxed) != mine) [[unlikely]] {
+    if (home_.load(std::memory_order_relaxed) != named) [[unlikely]] {
       mine->holds.store(nullptr, std::memory_order_release);
       return false;
     }
+    return true;
+  }
+  [[gnu::always_inline]] bool lock_at_home(seat* mine) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    if (!mine || !take_home(mine, mine)) return false;
     by_ = mine;
-    thin_.note_taken();
     return true;
   }
   enum class manner : std::uint8_t { plain, standing_back, look };
@@ -113,15 +116,21 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     else
       std::atomic_signal_fence(std::memory_order_seq_cst);
   }
+  // Builds with debug checks: home names a seat by an address that is none, so that the quick ways above
+  // never fit and need not ask, and these do the same with the checks.
+  seat* as_home(seat* s) const noexcept;
+  bool lock_at_home_checked(seat* mine) noexcept;
+  void unlock_slowly() noexcept LEAT_RELEASE();
   void lock_thin(seat* mine, manner how) noexcept LEAT_ACQUIRE();
   void revoke(bool by_user) noexcept;
 
   ranked_spinlock thin_;
-  std::atomic<seat*> home_{nullptr};
-  seat* by_ = nullptr;          // the holder's
-  const seat* last_ = nullptr;  // under thin: whose section was the last, and how many in a row
+  atom<seat*> home_{nullptr};  // as_home of it
+  seat* by_ = nullptr;         // the holder's
+  seat* last_ = nullptr;       // under thin: whose section was the last, and how many in a row
   std::uint32_t in_a_row_ = 0;
-  std::uint32_t patience_ = 256;
+  std::uint8_t patience_ = 8;     // its binary logarithm
+  bool at_home_checked_ = false;  // the holder's: instead of `by`, which is null
 };
 
 class [[nodiscard]] LEAT_SCOPED_CAPABILITY look_guard {

@@ -129,7 +129,8 @@ void single_base::attend_from_outside(side other) noexcept {
 void single_base::visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept {
   if (leat::detail::lock_order_checked) check_user(in, v.user, does);
   if (index < v.next) return;
-  v.next = index + (leat::detail::lock_order_checked ? 1 : visit_every);
+  // Debug builds look who it is: each time at first, then often, so that they take the quick way too.
+  v.next = index + (!leat::detail::lock_order_checked ? visit_every : index < visit_every ? 1 : 3);
   const std::uint64_t seen = parks_of(other).load(std::memory_order_relaxed);
   v.calm = seen == v.last_park ? v.calm + 1 : 0;
   v.last_park = seen;
@@ -166,9 +167,9 @@ wait_result single_base::wait_side(entered& in, side me,
     lock_.unlock();
     return {0, verdict_look};
   }
-  note_wait(in);
   const wait_result r = wait_and_unlock(in, lock_, queue_of(me), nullptr,
-                                        me == side::reader ? wait_reason::receive : wait_reason::send, until);
+                                        me == side::reader ? wait_reason::receive : wait_reason::send, until,
+                                        stops::end_it, place::at_the_back, name().c_str());
   if (r.outcome != 0) w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
   return r;
 }

@@ -44,6 +44,8 @@
 #include <new>
 #include <optional>
 
+#include <leat/base/atom.hpp>
+#include <leat/base/random.hpp>
 #include <leat/csp/cell.hpp>
 #include <leat/csp/channel_base.hpp>
 
@@ -62,9 +64,23 @@ class single_base : public channel_base {
   }
   std::size_t waiting(std::span<waiting_g> to) const noexcept override;
 
+  // For the reader, outside the runtime: what there is to take. unclear: a visit to the runtime would tell.
+  enum class sight : std::uint8_t { value, nothing, closed, unclear };
+  [[gnu::always_inline]] sight look() const noexcept {
+    const std::uint64_t h = head_.load(std::memory_order_relaxed);
+    if (h != take_until_) return sight::value;
+    const bool over = is_closed();  // first: what was put before the close is then seen
+    if (tail_.load(std::memory_order_acquire) != h) return sight::unclear;
+    return over ? sight::closed : sight::nothing;
+  }
+  // For the reader: one of n, n > 0.
+  std::size_t random_below(std::size_t n) noexcept {
+    return static_cast<std::size_t>((std::uint64_t{next_random(random_)} * n) >> 32);
+  }
+
  protected:
-  using count = std::atomic<std::uint64_t>;
-  using word = std::atomic<std::uint32_t>;
+  using count = atom<std::uint64_t>;
+  using word = atom<std::uint32_t>;
   enum bits : std::uint32_t { waits = 1, fenced = 2 };
 
   single_base(std::size_t capacity, const channel_options& o) : channel_base(flavour::single, capacity, o) {}
@@ -98,6 +114,7 @@ class single_base : public channel_base {
   // The reader's.
   alignas(64) count head_{0};
   std::uint64_t take_until_ = 0;
+  std::uint32_t random_ = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(this) >> 6) | 1;
 
  private:
   // What a side keeps for its visits to the runtime.

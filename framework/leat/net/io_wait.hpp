@@ -48,7 +48,7 @@ class io_wait {
 
  private:
   // On the P of the moment: the G may end its wait on another one than it began on.
-  void count(std::atomic<std::uint64_t> sched::p_counters::*which) noexcept {
+  void count(atom<std::uint64_t> sched::p_counters::*which) noexcept {
     if (sched::P* const p = in_.m->p.load(std::memory_order_relaxed)) sched::bump(p->count.*which);
   }
 

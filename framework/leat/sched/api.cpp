@@ -74,7 +74,7 @@ G& make_g(const spawn_options& o) {
   // meanwhile.
   if (!in.m) scheduler::plain_thread_enters();
   if (!o.name.empty()) g->set_name(o.name.data(), o.name.size());
-  g->stack_size = static_cast<std::uint32_t>(o.stack);
+  g->stack_pages = static_cast<std::uint16_t>((o.stack + stack_page - 1) / stack_page);
   if (o.thread) {
     g->extras |= g_own_thread;
     g->own = *o.thread;

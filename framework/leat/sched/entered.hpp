@@ -4,6 +4,7 @@
 #pragma once
 #include <exception>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/safety.hpp>
 #include <leat/sched/m.hpp>
 #include <leat/sched/stop.hpp>
@@ -20,11 +21,11 @@ void make_ready(M* m, G* g) noexcept;
 
 // Steady time as somebody last read it: sysmon while anything runs, an M that wakes, a plain thread when
 // there is nobody else. Costs a load, is late by up to sysmon's tick.
-inline std::atomic<std::int64_t> coarse_clock{0};
+inline atom<std::int64_t> coarse_clock{0};
 
 // sysmon suspects a G to hang: operations that need not come in shall do so for once, to show that they are
 // made. Read with each of them: a whole word, which GCC tests in one instruction, and a bool in two.
-inline std::atomic<std::uint32_t> come_in{0};
+inline atom<std::uint32_t> come_in{0};
 inline bool must_come_in() noexcept {
   return safety::overrun && come_in.load(std::memory_order_relaxed) != 0;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/safety.hpp>
 
 namespace leat::sched {
@@ -72,8 +73,8 @@ class event_ring {
   static std::uint64_t word(event_kind kind, std::uint64_t g, std::uint8_t detail) noexcept {
     return static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(detail) << 8 | g << 16;
   }
-  std::array<std::atomic<std::uint64_t>, size> slots_{};
-  std::atomic<std::uint32_t> next_{0};
+  std::array<atom<std::uint64_t>, size> slots_{};
+  atom<std::uint32_t> next_{0};
 };
 
 }  // namespace leat::sched

@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/check.hpp>
 #include <leat/base/list.hpp>
 #include <leat/fiber/fiber.hpp>
+#include <leat/fiber/stack.hpp>
 #include <leat/sched/timers.hpp>
 
 namespace leat::sched {
@@ -81,6 +84,9 @@ enum class stop_level : std::uint8_t { none, asked, insisted };
 struct interruptible {
   // Takes the G out of what it waits for. True: the caller readies it. False: somebody else has.
   bool (*withdraw)(interruptible& self) noexcept;
+  // The name of the channel that it waits at, or null. Belongs to the channel: to be read only when nobody
+  // can run.
+  const char* at = nullptr;
 };
 
 // Where a G runs when it wants a thread of its own.
@@ -110,29 +116,26 @@ struct alignas(64) G {
   G* link = nullptr;           // next in the queue that holds it
   void (*body)(G&) = nullptr;  // runs the closure; must not throw
   void (*drop)(G&) = nullptr;  // destroys what body left for the joiner; may be null
-  std::atomic<std::uintptr_t> join{join_running};
+  atom<std::uintptr_t> join{join_running};
   std::uint64_t id = 0;
-  std::atomic<g_status> status{g_status::idle};
-  std::atomic<wait_reason> reason{wait_reason::none};
-  std::atomic<stop_level> stop{stop_level::none};
+  atom<g_status> status{g_status::idle};
+  atom<wait_reason> reason{wait_reason::none};
+  atom<stop_level> stop{stop_level::none};
   std::uint8_t extras = 0;             // g_extra; written by the spawner, then by the G itself
-  std::uint32_t stack_size = 0;        // 0: the runtime's default
-  std::atomic<std::int64_t> since{0};  // coarse time of the last park
-  std::atomic<interruptible*> waiting_on{nullptr};
+  std::uint16_t stack_pages = 0;       // of 4 KiB; 0: the runtime's default
+  atom<std::uint8_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
+  atom<std::uint8_t> shields{0};       // written by the G, read by its thread's signal handler
+  atom<std::int64_t> since{0};         // coarse time of the last park
+  atom<interruptible*> waiting_on{nullptr};
 
   alignas(64) std::byte closure[closure_size];
 
   alignas(64) fiber::context ctx;
 
-  // The name of the channel it waits at, or null. Belongs to the channel: to be read only when nobody can
-  // run.
-  std::atomic<const char*> waits_at{nullptr};
   // With wait_reason::io: the name of the operation, a literal.
-  std::atomic<const char*> waits_in{nullptr};
-  std::atomic<int> waits_fd{-1};              // with wait_reason::io: the descriptor, if it is known
-  std::atomic<std::uint8_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
-  std::atomic<std::uint8_t> shields{0};       // written by the G, read by its thread's signal handler
-  scheduler* home = nullptr;                  // whose memory this is, for good
+  atom<const char*> waits_in{nullptr};
+  atom<int> waits_fd{-1};     // with wait_reason::io: the descriptor, if it is known
+  scheduler* home = nullptr;  // whose memory this is, for good
   timer nap;
   own_thread own;
   std::exception_ptr failure;  // g_failed; written by body before join_done
@@ -142,7 +145,7 @@ struct alignas(64) G {
   list_node stop_node;
   // g_guarded (overrun_watch.hpp). Written by the spawner, then by the G inside the runtime; to be followed
   // by others only while they hold it in user code.
-  std::atomic<overrun_watch*> watch{nullptr};
+  atom<overrun_watch*> watch{nullptr};
   char name[24] = {};  // g_named
 
   // Every change of status goes through here; debug builds check that it is one of those that exist.
@@ -164,6 +167,10 @@ struct alignas(64) G {
 
 // A parked G takes this and a page of stack: a line more is a line more a million times.
 static_assert(sizeof(void*) != 8 || sizeof(G) <= 384);
+
+// The unit of G::stack_pages.
+inline constexpr std::size_t stack_page = 4096;
+static_assert(fiber::max_stack_size / stack_page <= std::numeric_limits<std::uint16_t>::max());
 
 using g_queue = queue<G, &G::link>;
 

@@ -97,7 +97,7 @@ void scheduler::recycle(M* m, G* g) noexcept {
   g->become(g_status::idle);
   g->stop.store(stop_level::none, std::memory_order_relaxed);
   g->drop = nullptr;
-  g->stack_size = 0;
+  g->stack_pages = 0;
   if (g->extras != 0) {
     g->extras = 0;
     g->name[0] = '\0';
@@ -210,14 +210,14 @@ void scheduler::after_finish(void* arg) noexcept {
 G* scheduler::end_g(M& m, G& g) noexcept {
   P* const p = m.p.load(std::memory_order_relaxed);
   // What the joiner would do next is the best next G; publish_end puts it into run_next.
-  const bool may_pass_on = p && !m.locked_g && !options_.stack_census && g.stack_size == 0;
+  const bool may_pass_on = p && !m.locked_g && !options_.stack_census && g.stack_pages == 0;
   G* next = nullptr;
   if (may_pass_on && !p->run_next.load(std::memory_order_relaxed) &&
       !p->attention.load(std::memory_order_relaxed) && !(--p->quick_rounds == 0 && round_is_special(*p))) {
     next = p->ring.pop();
     if (next) p->turn.store(p->turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  if (next && !next->ctx.stack && next->stack_size == 0 && !next->wants_own_thread()) {
+  if (next && !next->ctx.stack && next->stack_pages == 0 && !next->wants_own_thread()) {
     // A fresh G takes over the hot stack: no switch at all.
     next->ctx.stack = g.ctx.stack;
     next->ctx.on = &m;

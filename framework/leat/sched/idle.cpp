@@ -19,6 +19,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
 #include <leat/sched/pause_point.hpp>
+#include <leat/sched/promptness.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/sysmon.hpp>
 
@@ -183,6 +184,14 @@ void scheduler::undo_nudge(M& m) const noexcept {
     (void)::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof cpus_, &cpus_);
 }
 
+// On its own thread. sysmon notes what it has done after it has done it: a note that this misses is found the
+// next time.
+void scheduler::be_prompt_again(M& m) noexcept {
+  if (!m.unhurried.load(std::memory_order_relaxed)) return;
+  m.unhurried.store(false, std::memory_order_relaxed);
+  (void)set_promptness(0, promptness::at_once);
+}
+
 // Finds or makes an M for the P, which is on no list. With `searching` the caller has counted it in
 // searching_. False: there is none to be had; the P is idle, the count undone. Whoever sleeps next looks
 // once more (sleep_m).
@@ -243,6 +252,7 @@ bool scheduler::sleep_m(M& m) noexcept {
   for (;;) {
     pause_point(pause_place::before_sleep);
     undo_nudge(m);
+    be_prompt_again(m);
     m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
     bool polls = false;
     {

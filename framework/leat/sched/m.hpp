@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/list.hpp>
 #include <leat/fiber/fiber.hpp>
 #include <leat/fiber/thread_slot.hpp>
@@ -49,11 +50,11 @@ struct alignas(64) M : fiber::thread {
   seat* const locks = take_seat();  // null: no memory; such an M is never run
   unsigned id = 0;
   retake_gate gate;
-  std::atomic<P*> p{nullptr};            // written by the thread itself; by sysmon when it keeps the P
-  std::atomic<G*> cur{nullptr};          // written by the thread; read by reports
-  std::atomic<bool> yield_asked{false};  // sysmon: the slice is over
-  G* left = nullptr;                     // the G that parked or yielded last; for comparing only
-  G* picked = nullptr;                   // chosen by a parking G for g0 to deal with
+  atom<P*> p{nullptr};            // written by the thread itself; by sysmon when it keeps the P
+  atom<G*> cur{nullptr};          // written by the thread; read by reports
+  atom<bool> yield_asked{false};  // sysmon: the slice is over
+  G* left = nullptr;              // the G that parked or yielded last; for comparing only
+  G* picked = nullptr;            // chosen by a parking G for g0 to deal with
   g0_call call;
   std::atomic<G*> caller{nullptr};  // the G for which g0 runs a blocking call
   bool searching = false;           // counted in scheduler::searching_
@@ -69,8 +70,9 @@ struct alignas(64) M : fiber::thread {
   thread_event event;
   P* next_p = nullptr;
   bool next_searching = false;
-  std::atomic<int> last_cpu{-1};    // where it went to sleep or woke up last; it may have been moved since
-  std::atomic<bool> nudged{false};  // its affinity leaves out a busy CPU for this one wake
+  std::atomic<int> last_cpu{-1};       // where it went to sleep or woke up last; it may have been moved since
+  std::atomic<bool> nudged{false};     // its affinity leaves out a busy CPU for this one wake
+  std::atomic<bool> unhurried{false};  // its thread has been made so (promptness.hpp)
   M* idle_link = nullptr;
   P* old_p = nullptr;  // the one that was retaken
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <leat/base/atom.hpp>
 #include <leat/fiber/stack_pool.hpp>
 #include <leat/sched/events.hpp>
 #include <leat/sched/g.hpp>
@@ -19,12 +20,12 @@ const char* to_string(p_status s) noexcept;
 
 // Written by the owner, read by anyone: stats and trace.
 struct p_counters {
-  std::atomic<std::uint64_t> spawned{0}, finished{0}, yields{0}, parks{0}, readies{0}, steals{0},
-      stolen_gs{0}, retakes{0}, overflows{0}, io_begun{0}, io_ended{0};
+  atom<std::uint64_t> spawned{0}, finished{0}, yields{0}, parks{0}, readies{0}, steals{0}, stolen_gs{0},
+      retakes{0}, overflows{0}, io_begun{0}, io_ended{0};
 };
 
 // A counter with one writer at a time needs no read-modify-write.
-inline void bump(std::atomic<std::uint64_t>& c, std::uint64_t by = 1) noexcept {
+inline void bump(atom<std::uint64_t>& c, std::uint64_t by = 1) noexcept {
   c.store(c.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
 
@@ -33,23 +34,23 @@ struct alignas(64) P {
       : id(number), shared(is_shared), ring(run_queue_capacity, !is_shared) {}
 
   const unsigned id;
-  std::atomic<p_status> status{p_status::idle};
+  atom<p_status> status{p_status::idle};
   // Thieves may come. Set at birth when there are other Ps, else by the owner in its own round after
   // set_procs, never cleared; thieves pass by until they see it (acquire).
-  std::atomic<bool> shared;
+  atom<bool> shared;
   // Something for the owner's next round beyond running Gs: retire, or the number of Ps changed.
-  std::atomic<bool> attention{false};
-  std::atomic<bool> retire{false};
-  std::atomic<M*> m{nullptr};          // who holds it; read by sysmon and thieves
-  std::atomic<std::uint32_t> turn{0};  // one more with each fresh slice; sysmon compares
+  atom<bool> attention{false};
+  atom<bool> retire{false};
+  atom<M*> m{nullptr};          // who holds it; read by sysmon and thieves
+  atom<std::uint32_t> turn{0};  // one more with each fresh slice; sysmon compares
   // Rounds that need no look at the global queue's turn or the timers are only counted down.
   std::uint32_t quick_rounds = 1;
   std::uint32_t round = 0;    // as of the last that was not quick
   std::uint32_t stretch = 1;  // quick_rounds began as
   bool fair_turn = false;     // the 61st round: one from the global queue first
   // Read by thieves to guess, taken by them only through the owner's gate.
-  std::atomic<G*> run_next{nullptr};
-  std::atomic<std::uint32_t> hand_offs{0};
+  atom<G*> run_next{nullptr};
+  atom<std::uint32_t> hand_offs{0};
   // How many hand-offs through run_next wake nobody (schedule.cpp, hand_off).
   std::uint32_t quiet_hand_offs = 0;
   std::uint32_t hand_off_backoff = 0;

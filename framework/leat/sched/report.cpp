@@ -117,6 +117,15 @@ G* scheduler::find_g(std::uint64_t id) const noexcept {
 
 namespace {
 
+// A plain thread may have woken it meanwhile: what was read counts only if it waits there still.
+LEAT_UNWATCHED const char* waits_at(const G& g) noexcept {
+  const interruptible* const w = g.waiting_on.load(std::memory_order_acquire);
+  if (!w) return nullptr;
+  const char* const at = w->at;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return g.waiting_on.load(std::memory_order_relaxed) == w ? at : nullptr;
+}
+
 bool goes_out(const char* operation) noexcept {
   const std::string_view name = operation ? operation : "";
   return name == "write" || name == "send" || name == "connect";
@@ -156,9 +165,8 @@ LEAT_UNWATCHED void scheduler::dump(int fd, dump_by whom) const noexcept {
       const std::int64_t since = now - g.since.load(std::memory_order_relaxed);
       const wait_reason why = g.reason.load(std::memory_order_relaxed);
       t.format(" for {}", to_string(why));
-      const char* const at = stuck && (why == wait_reason::send || why == wait_reason::receive)
-                                 ? g.waits_at.load(std::memory_order_relaxed)
-                                 : nullptr;
+      const char* const at =
+          stuck && (why == wait_reason::send || why == wait_reason::receive) ? waits_at(g) : nullptr;
       if (at && *at) t.format(" at channel '{}'", at);
       if (why == wait_reason::io) {
         const char* const operation = g.waits_in.load(std::memory_order_relaxed);

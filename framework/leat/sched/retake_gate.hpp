@@ -45,6 +45,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/safety.hpp>
 #include <leat/sched/barrier.hpp>
 
@@ -104,10 +105,10 @@ class retake_gate {
   bool still_fenced() const noexcept;
 
   const state rest_ = detail::membarrier_works.load(std::memory_order_relaxed) ? quiet : fenced;
-  std::atomic<std::uint32_t> in_runtime_{1};
-  std::atomic<std::uint32_t> word_{rest_};
-  std::atomic<std::uint32_t> asking_{0};
-  std::atomic<std::uint32_t> entries_{0};
+  atom<std::uint32_t> in_runtime_{1};
+  atom<std::uint32_t> word_{rest_};
+  atom<std::uint32_t> asking_{0};
+  atom<std::uint32_t> entries_{0};
 };
 
 }  // namespace leat::sched

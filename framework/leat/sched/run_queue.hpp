@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <memory>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/check.hpp>
 
 namespace leat::sched {
@@ -38,7 +39,7 @@ class run_queue {
       : capacity_(capacity),
         mask_(std::bit_ceil(capacity) - 1),
         alone_(alone),
-        slots_(std::make_unique<std::atomic<G*>[]>(std::bit_ceil(capacity))) {}
+        slots_(std::make_unique<atom<G*>[]>(std::bit_ceil(capacity))) {}
 
   std::uint32_t capacity() const noexcept { return capacity_; }
 
@@ -133,9 +134,9 @@ class run_queue {
   const std::uint32_t mask_;
   bool alone_;
   std::uint32_t known_head_ = 0;
-  const std::unique_ptr<std::atomic<G*>[]> slots_;
-  alignas(64) std::atomic<std::uint32_t> head_{0};
-  alignas(64) std::atomic<std::uint32_t> tail_{0};
+  const std::unique_ptr<atom<G*>[]> slots_;
+  alignas(64) atom<std::uint32_t> head_{0};
+  alignas(64) atom<std::uint32_t> tail_{0};
 };
 
 }  // namespace leat::sched

@@ -15,6 +15,7 @@
 #include <leat/sched/crash.hpp>
 #include <leat/sched/local.hpp>
 #include <leat/sched/overrun_watch.hpp>
+#include <leat/sched/promptness.hpp>
 #include <leat/sched/quarantine.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/scheduler.hpp>
@@ -142,6 +143,7 @@ std::uint64_t scheduler::live() const noexcept {
 
 bool scheduler::run(G* main_g) {
   main_g_ = main_g;
+  const prompt_thread prompt;
   (void)admit_foreign_g();
   submit(nullptr, main_g);
   sysmon watch(*this);

@@ -51,6 +51,7 @@
 #include <string>
 #include <vector>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/clock.hpp>
 #include <leat/base/mutex.hpp>
 #include <leat/fiber/census.hpp>
@@ -241,6 +242,7 @@ class scheduler {
   M* claim_m_locked(P& p, bool searching, bool& polls) noexcept LEAT_REQUIRES(lock_);
   void nudge(M& m, int busy_cpu) noexcept;
   void undo_nudge(M& m) const noexcept;
+  static void be_prompt_again(M& m) noexcept;
   void acquire_p(M& m, P& p) noexcept;
   P* pop_idle_p_locked(P* preferred = nullptr) noexcept LEAT_REQUIRES(lock_);
   void push_idle_p_locked(P& p) noexcept LEAT_REQUIRES(lock_);
@@ -330,15 +332,15 @@ class scheduler {
   std::unique_ptr<std::atomic<P*>[]> ps_;
   unsigned spin_limit() const noexcept;
 
-  alignas(64) std::atomic<int> idle_ps_{0};
-  std::atomic<int> busy_ps_{0};  // neither idle nor stopped: held, or on the way from one M to another
-  std::atomic<int> searching_{0};
-  std::atomic<int> bursting_{0};  // Ps whose owners push without full barriers
-  std::atomic<int> napping_{0};   // Ms that stand back (steal.cpp); always fewer than are at work
-  std::atomic<int> spinning_{0};
-  std::atomic<int> most_spinning_{0};
-  std::atomic<std::size_t> global_size_{0};
-  std::atomic<std::size_t> due_size_{0};  // the part of it that is due
+  alignas(64) atom<int> idle_ps_{0};
+  atom<int> busy_ps_{0};  // neither idle nor stopped: held, or on the way from one M to another
+  atom<int> searching_{0};
+  atom<int> bursting_{0};  // Ps whose owners push without full barriers
+  atom<int> napping_{0};   // Ms that stand back (steal.cpp); always fewer than are at work
+  atom<int> spinning_{0};
+  atom<int> most_spinning_{0};
+  atom<std::size_t> global_size_{0};
+  atom<std::size_t> due_size_{0};  // the part of it that is due
 
   alignas(64) mutable ranked_spinlock lock_{lock_rank::scheduler, "scheduler"};
   global_queue global_ LEAT_GUARDED_BY(lock_);
@@ -362,7 +364,7 @@ class scheduler {
   std::atomic<unsigned> frozen_{0};
   std::atomic<bool> stopping_{false};  // main has returned; written under lock_
   std::atomic<bool> done_{false};
-  static constexpr std::atomic<std::int64_t>& coarse_now_ = coarse_clock;
+  static constexpr atom<std::int64_t>& coarse_now_ = coarse_clock;
   std::atomic<std::uint64_t> foreign_spawned_{0};
   std::atomic<std::uint64_t> foreign_finished_{0};
   std::atomic<std::uint64_t> wakes_{0};

@@ -6,11 +6,13 @@
 #pragma once
 #include <atomic>
 
+#include <leat/base/atom.hpp>
+
 namespace leat::sched {
 
 struct alignas(64) seat {
-  std::atomic<const void*> holds{nullptr};  // written by the M that has the seat
-  seat* next = nullptr;                     // while nobody has it
+  atom<const void*> holds{nullptr};  // written by the M that has the seat
+  seat* next = nullptr;              // while nobody has it
 };
 
 // Null: no memory. An M holds nothing when it takes a seat or leaves it.

@@ -10,6 +10,7 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/base/cpu.hpp>
+#include <leat/base/random.hpp>
 #include <leat/sched/next_local.hpp>
 #include <leat/sched/scheduler.hpp>
 
@@ -23,13 +24,6 @@ constexpr std::int64_t shortest_nap = 100'000, longest_nap = 800'000;
 std::uint64_t deeds_of(const P& p) noexcept {
   const auto get = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
   return get(p.count.spawned) + get(p.count.readies) + get(p.count.parks) + get(p.count.yields);
-}
-
-std::uint32_t next_random(std::uint32_t& s) noexcept {
-  s ^= s << 13;
-  s ^= s >> 17;
-  s ^= s << 5;
-  return s;
 }
 
 // What running a G for the first time touches.

@@ -6,6 +6,7 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
+#include <leat/sched/promptness.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -102,6 +103,12 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
     if (status == p_status::running) slice_ends_ = std::min(slice_ends_, p.seen_at + limit);
     if (queued && s_.idle_ps_.load(std::memory_order_relaxed) > 0) s_.wake_if_needed(busy_cpu);
     return false;
+  }
+  // In user code: one that stands back, or searches, is to wake in time.
+  if (status == p_status::running && !m->gate.in_runtime() && m->cur.load(std::memory_order_relaxed) &&
+      !m->unhurried.load(std::memory_order_relaxed)) {
+    (void)set_promptness(m->tid.load(std::memory_order_relaxed), promptness::unhurried);
+    m->unhurried.store(true, std::memory_order_relaxed);
   }
   // Nobody would use the P: leave it where it is.
   const bool wanted = queued || s_.global_size_.load(std::memory_order_relaxed) > 0 ||

@@ -13,6 +13,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
 #include <leat/fiber/overflow.hpp>
+#include <leat/sched/promptness.hpp>
 #include <leat/sched/quarantine.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
@@ -71,6 +72,7 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->idle_link = nullptr;
   m->asked.under_way.store(0, std::memory_order_relaxed);  // one for the thread before has gone with it
+  m->unhurried.store(false, std::memory_order_relaxed);
   m->picked = locked;
   m->next_p = p;
   m->next_searching = searching;
@@ -114,6 +116,7 @@ void* scheduler::thread_main(void* arg) {
   (void)::pthread_setname_np(::pthread_self(), name);
   // Sleeps end when asked, not up to 50 us later.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  (void)make_prompt();  // whoever started it may be unhurried
   if (!s.options_.cpus.empty()) {
     if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof s.cpus_, &s.cpus_))
       log_warning("sched", "cpus: the kernel refused the affinity: {}", std::strerror(e));
@@ -182,8 +185,8 @@ void scheduler::run_g(M& m, G* g) noexcept {
 }
 
 fiber::stack* scheduler::stack_for(P& p, const G& g, fiber::stack_error& error) noexcept {
-  return g.stack_size == 0 ? p.stacks.acquire(error)
-                           : fiber::stack_pool::process_wide().acquire(g.stack_size, error);
+  return g.stack_pages == 0 ? p.stacks.acquire(error)
+                            : fiber::stack_pool::process_wide().acquire(g.stack_pages * stack_page, error);
 }
 
 // A G's stack is chosen at its first run, so that many spawned Gs share few warm stacks. False: there is
@@ -268,6 +271,7 @@ void scheduler::run_call(M& m) noexcept {
 // A G comes back into the runtime and its P is gone (scenario 11 for the undeclared call).
 M* scheduler::rejoin(M* m) noexcept {
   m->yield_asked.store(false, std::memory_order_relaxed);
+  be_prompt_again(*m);
   if (done_.load(std::memory_order_acquire)) {
     // main itself, which computed for long before it returned: it ends without a P.
     if (m->cur.load(std::memory_order_relaxed) != main_g_) wait_for_the_end();
@@ -347,6 +351,7 @@ void scheduler::wait_locked(M& m) noexcept {
         return;
       }
     }
+    be_prompt_again(m);
     m.event.wait();
   }
 }

@@ -26,6 +26,7 @@
 #include <limits>
 #include <vector>
 
+#include <leat/base/atom.hpp>
 #include <leat/base/list.hpp>
 #include <leat/base/mutex.hpp>
 
@@ -41,7 +42,7 @@ struct timer {
   timer_heap* home = nullptr;  // set by the waiter before it parks; fixed while armed
   // The number of the live entry, 0: none. Written under the lock of the heap that it is in; read under that
   // of any heap in which an entry out of date is left.
-  std::atomic<std::uint64_t> armed{0};
+  atom<std::uint64_t> armed{0};
   // For a wait that others may end as well: called under the heap's lock when the timer is due; only if it
   // says true is the G readied. Null: always. It may take no lock and run no user code.
   bool (*claim)(void* arg) noexcept = nullptr;
@@ -104,7 +105,7 @@ class timer_heap {
   // Unique over all heaps: an entry left behind in one must not pass for one of a later wait in another.
   std::uint64_t numbers_ LEAT_GUARDED_BY(lock_) = first_number();
   static std::uint64_t first_number() noexcept;
-  std::atomic<std::int64_t> next_{no_timer};
+  atom<std::int64_t> next_{no_timer};
 };
 
 }  // namespace leat::sched

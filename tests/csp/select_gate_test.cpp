@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+// Selects over ends that are looked at: what is delivered at least once.
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <leat/csp/gated.hpp>
+
+#include "csp/fixture.hpp"
+
+using namespace leat;
+using namespace leat::csp::test;
+
+namespace {
+
+struct hard_to_copy {
+  explicit hard_to_copy(int v) : n(v) {}
+  hard_to_copy(hard_to_copy&&) = default;
+  hard_to_copy(const hard_to_copy& other) : n(other.n) {
+    if (fails) throw std::bad_alloc();
+  }
+  int n;
+  static inline bool fails = false;
+};
+
+// An end as a process has it whose values are delivered at least once.
+struct kept_end {
+  using value_type = hard_to_copy;
+  explicit kept_end(const channel<hard_to_copy>& c) {
+    record->hold = hold;
+    c.base()->add_ref();
+    gate = csp::gate_in<hard_to_copy>(csp::ref<csp::channel_base>(c.base()), record);
+  }
+  csp::channel_base* base() const { return gate.get(); }
+  std::optional<hard_to_copy> try_recv() const;
+
+  std::shared_ptr<csp::hold<hard_to_copy>> hold = std::make_shared<csp::hold<hard_to_copy>>();
+  std::shared_ptr<csp::gate_record> record = std::make_shared<csp::gate_record>();
+  csp::ref<csp::channel_base> gate;
+};
+
+}  // namespace
+
+TEST_CASE("a value that is delivered at least once is not lost when its copy throws") {
+  at_procs([] {
+    const channel<hard_to_copy> c(2);
+    const kept_end end(c);
+    c.send(hard_to_copy(7));
+    c.send(hard_to_copy(8));
+    int got = 0;
+    const auto take = [&] { return select(on_recv(end, [&](const hard_to_copy& v) { got = v.n; })); };
+    hard_to_copy::fails = true;
+    CHECK_THROWS_AS(take(), std::bad_alloc);
+    hard_to_copy::fails = false;
+    CHECK(got == 0);
+    REQUIRE(end.hold->at() == csp::hold_base::state::in_hand);
+    end.hold->become(csp::hold_base::state::again);  // as its supervisor does
+    CHECK(take() == 0);
+    CHECK(got == 7);
+    CHECK(take() == 0);
+    CHECK(got == 8);
+  });
+}
+
+TEST_CASE("a kept case goes through its gate at each select, also at a one-to-one ring") {
+  at_procs([] {
+    const channel<hard_to_copy> c(8, single_options());
+    const kept_end end(c);
+    for (int i = 1; i <= 6; ++i) CHECK(c.send(hard_to_copy(i)) == send_status::sent);
+    int got = 0;
+    std::vector<select_case> cases;
+    cases.emplace_back(on_recv(end, [&](const hard_to_copy& v) { got = v.n; }));
+    for (int i = 1; i <= 5; ++i) {
+      CHECK(select(cases) == 0);
+      CHECK(got == i);
+      REQUIRE(end.hold->at() == csp::hold_base::state::in_hand);
+      CHECK(end.hold->value->n == i);
+    }
+    end.hold->become(csp::hold_base::state::again);
+    CHECK(select(cases) == 0);
+    CHECK(got == 5);
+    CHECK(select(cases) == 0);
+    CHECK(got == 6);
+  });
+}
