@@ -241,6 +241,23 @@ TEST_CASE("nobody at the other side is told once, and tried again until somebody
   });
 }
 
+TEST_CASE("a stop while the connection is being made ends it as any other") {
+  at_procs([] {
+    // Nobody accepts, and the queue is full: the system answers no further connection.
+    const net::listener at = net::listen("127.0.0.1:0", 0);
+    const std::string where = at.local().text();
+    const net::stream first = net::dial(where, patience);
+    for (const char* const name : {"line-reader", "line-writer"}) {
+      const std::string side = name == std::string("line-reader") ? "from" : "to";
+      rig r(name);
+      const auto values = r.channel("values");
+      r.set(side, "tcp:" + where).start();
+      (void)sleep_for(20ms);
+      CHECK(r.stop() == ended::returned);
+    }
+  });
+}
+
 TEST_CASE("where it listens, each connection brings lines of its own") {
   at_procs([] {
     log_reader log;

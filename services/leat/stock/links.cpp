@@ -10,6 +10,7 @@
 #include <leat/net/dial.hpp>
 #include <leat/net/serial.hpp>
 #include <leat/sched/blocking.hpp>
+#include <leat/sched/stop.hpp>
 
 namespace leat::stock {
 
@@ -34,6 +35,8 @@ bool link::open() {
   } catch (const std::system_error& e) {
     failures_.add(e.what());
     return false;
+  } catch (const stopped&) {
+    return false;  // which the next wait of the owner tells it as well
   }
   log_info("stock", "{}: connected to {}", owner_.name(), name());
   return true;
