@@ -40,7 +40,7 @@ TEST_CASE("the after function runs on the far side, when the fiber can already b
           auto& s = *static_cast<seen_by_after*>(arg);
           char here = 0;
           s.sp = s.f->ctx().sp;
-          s.on_fiber_stack = &here >= s.f->stk().low() && &here < s.f->stk().low() + s.f->stk().size();
+          s.on_fiber_stack = &here >= s.f->stk().low() && &here < s.f->stk().high();
         },
         &seen);
   });

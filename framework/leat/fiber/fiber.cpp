@@ -60,7 +60,7 @@ void prepare(context& c, stack& s, entry_fn entry, void* arg, const fp_state& fp
   c.stack = &s;
   const auto low = reinterpret_cast<std::uintptr_t>(s.low());
   c.sp = fresh<trampoline>(b, reinterpret_cast<std::uintptr_t>(b) - low);
-  note_born(s.sanitizer_note(), s.low(), s.size());
+  note_born(s.sanitizer_note(), s.low(), static_cast<std::size_t>(s.high() - s.low()));
 }
 
 thread& switch_to(thread& on, context& from, context& to, after_fn after, void* after_arg) noexcept {
@@ -98,7 +98,7 @@ LEAT_UNWATCHED std::size_t frames(const context& c, void** out, std::size_t most
   const fiber::stack* const stack = *const_cast<fiber::stack* const volatile*>(&c.stack);
   if (!c.sp || !stack || !saved_pc || most == 0) return 0;
   const auto low = reinterpret_cast<std::uintptr_t>(stack->low());
-  const auto high = low + stack->size();
+  const auto high = reinterpret_cast<std::uintptr_t>(stack->high());
   const auto sp = reinterpret_cast<std::uintptr_t>(c.sp);
   if (sp < low || sp + saved_pc + sizeof(void*) > high) return 0;
   return frames_from(*stack, peek(sp + saved_pc), peek(sp + saved_fp), 0, out, most);
@@ -107,7 +107,7 @@ LEAT_UNWATCHED std::size_t frames(const context& c, void** out, std::size_t most
 LEAT_UNWATCHED std::size_t frames_from(const stack& s, std::uintptr_t pc, std::uintptr_t fp,
                                        std::uintptr_t link, void** out, std::size_t most) noexcept {
   const auto low = reinterpret_cast<std::uintptr_t>(s.low());
-  const auto high = low + s.size();
+  const auto high = reinterpret_cast<std::uintptr_t>(s.high());
   std::size_t n = 0;
   if (most == 0) return 0;
   out[n++] = reinterpret_cast<void*>(pc);

@@ -3,15 +3,19 @@
 // The bare jump from one stack to another: nothing but registers.
 //
 // Who jumps keeps its frame pointer and the place to go on at on its stack, says where that is, and takes up
-// the other's. On AArch64 this is inlined: the compiler knows which registers are in use and saves those
-// alone, once, where a function that is called has to save all; and the branch is predicted by its place,
-// where the return of a called function is predicted by the stack that was left. Elsewhere it is
+// the other's. On AArch64 and x86-64 this is inlined: the compiler knows which registers are in use and saves
+// those alone, once, where a function that is called has to save all; and the branch is predicted by its
+// place. A function that is called and never returns, but jumps, also leaves its return address in the
+// processor's stack of predictions: each return after it is foretold wrongly. Elsewhere it is
 // Boost.Context's.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#if !defined(__aarch64__)
+#if defined(__aarch64__) || defined(__x86_64__)
+#define LEAT_OWN_JUMP 1
+#else
+#define LEAT_OWN_JUMP 0
 #include <boost/context/detail/fcontext.hpp>
 #endif
 
@@ -28,20 +32,23 @@ using start_fn = void (*)(arrival);
 // fresh<start>(top, size): what to jump to for `start` to run on the stack of `size` that ends at `top`,
 // which is 16-byte aligned.
 
-#if defined(__aarch64__)
-
+#if LEAT_OWN_JUMP
 // In the block at sp.
 inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
 
-// Nothing below sp is anybody's on AArch64 Linux. The link register is cleared for the walk of a fresh stack
-// to end there. hint #36 is `bti j`: where branch targets are protected, this is one.
-[[gnu::always_inline]] inline arrival jump(void* to, void* give) noexcept {
-  // A walk of the stack that a signal begins in between must end here: neither stack is as the tables say.
+// A walk of the stack that a signal begins within a jump must end there: neither stack is as the tables say.
 #if defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #define LEAT_CFI(text) text "\n\t"
 #else
 #define LEAT_CFI(text) ""
 #endif
+#endif
+
+#if defined(__aarch64__)
+
+// Nothing below sp is anybody's on AArch64 Linux. The link register is cleared for the walk of a fresh stack
+// to end there. hint #36 is `bti j`: where branch targets are protected, this is one.
+[[gnu::always_inline]] inline arrival jump(void* to, void* give) noexcept {
   register void* x0 asm("x0") = to;
   register void* x1 asm("x1") = give;
   asm volatile(
@@ -68,7 +75,6 @@ inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
         "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15",
 #endif
         "cc", "memory");
-#undef LEAT_CFI
   return {x0, x1};
 }
 
@@ -80,11 +86,69 @@ void* fresh(void* top, std::size_t) noexcept {
   return block;
 }
 
+#elif defined(__x86_64__)
+
+// The 128 bytes below sp, the red zone, are the function's around this, unless it is compiled without one:
+// the block lies below them. The place where the jump ends undoes that for itself.
+#if defined(LEAT_NO_RED_ZONE)
+inline constexpr std::size_t red_zone = 0;
+#else
+inline constexpr std::size_t red_zone = 128;
+#endif
+#if defined(__CET__)
+#define LEAT_BRANCH_TARGET "endbr64\n\t"
+#else
+#define LEAT_BRANCH_TARGET ""
+#endif
+
+// The stack pointer moves before the block is written: a signal in between leaves alone what is above it.
+[[gnu::always_inline]] inline arrival jump(void* to, void* give) noexcept {
+  register void* rdi asm("rdi") = to;
+  register void* rsi asm("rsi") = give;
+  asm volatile(
+      LEAT_CFI(".cfi_remember_state") LEAT_CFI(".cfi_undefined 16")
+      "lea 1f(%%rip), %%rax\n\t"
+      "lea -%c[zone]-16(%%rsp), %%rsp\n\t"
+      "mov %%rbp, (%%rsp)\n\t"
+      "mov %%rax, 8(%%rsp)\n\t"
+      "mov %%rsp, %%rdx\n\t"
+      "mov (%%rdi), %%rbp\n\t"
+      "mov 8(%%rdi), %%rax\n\t"
+      "lea 16(%%rdi), %%rsp\n\t"
+      "mov %%rdx, %%rdi\n\t"
+      "jmp *%%rax\n"
+      "1:\n\t"
+      LEAT_BRANCH_TARGET
+      "lea %c[zone](%%rsp), %%rsp\n\t"
+      LEAT_CFI(".cfi_restore_state")
+      : "+r"(rdi), "+r"(rsi)
+      : [zone] "i"(red_zone)
+      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+        "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+        "xmm14", "xmm15",
+#if defined(__AVX512F__)
+        "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
+        "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7",
+#endif
+        "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc", "memory");
+  return {rdi, rsi};
+}
+
+// Entered as if by a call: a return address, which is none, lies where the stack begins, 8 bytes off a
+// multiple of 16.
+template <start_fn Start>
+void* fresh(void* top, std::size_t) noexcept {
+  void** const begin = static_cast<void**>(top) - 1;
+  *begin = nullptr;
+  void** const block = begin - 2;
+  block[0] = nullptr;
+  block[1] = reinterpret_cast<void*>(Start);
+  return block;
+}
+
 #else
 
-#if defined(__x86_64__)
-inline constexpr std::size_t saved_fp = 0x30, saved_pc = 0x38;
-#elif defined(__riscv) && __riscv_xlen == 64
+#if defined(__riscv) && __riscv_xlen == 64
 inline constexpr std::size_t saved_fp = 0x60, saved_pc = 0xc8;
 #else
 inline constexpr std::size_t saved_fp = 0, saved_pc = 0;  // unknown
@@ -102,5 +166,7 @@ void* fresh(void* top, std::size_t size) noexcept {
 }
 
 #endif
+#undef LEAT_CFI
+#undef LEAT_BRANCH_TARGET
 
 }  // namespace leat::fiber

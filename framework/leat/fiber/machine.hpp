@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a switch must carry over besides the registers that jump_fcontext saves: the C++ exception
+// What a switch must carry over besides the registers of the jump: the C++ exception
 // state of the thread and, where Boost.Context leaves them alone, the floating-point control words.
 #pragma once
 #include <cstdint>
@@ -21,10 +21,29 @@ struct eh_state {
 // The current thread's words. The address is fixed for the life of the thread: threads fetch it once.
 eh_state* thread_eh_state() noexcept;
 
-// Rounding mode, flush-to-zero and exception masks. On x86-64 jump_fcontext itself saves and restores
-// them, and only a new fiber has to set them; elsewhere each switch compares and writes when they differ.
+// Rounding mode, flush-to-zero and exception masks. Each switch compares and writes when they differ: reading
+// is cheap everywhere, writing is not (on x86-64 1.5 ns beside 6). On i386 jump_fcontext itself saves and
+// restores them, and only a new fiber has to set them.
 struct fp_state {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
+  static constexpr bool carried_by_switch = false;
+  std::uint32_t mxcsr = 0;
+  std::uint32_t x87 = 0;
+  static constexpr std::uint32_t sticky = 0x3f;  // what computing raises; the rest are modes and masks
+  static fp_state read() noexcept {
+    std::uint32_t m;
+    std::uint16_t c;
+    asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(m), "=m"(c));
+    return {m & ~sticky, c};
+  }
+  void write() const noexcept {
+    std::uint32_t m;
+    asm volatile("stmxcsr %0" : "=m"(m));
+    m = (m & sticky) | mxcsr;
+    const auto c = static_cast<std::uint16_t>(x87);
+    asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(m), "m"(c));
+  }
+#elif defined(__i386__)
   static constexpr bool carried_by_switch = true;
   std::uint32_t mxcsr = 0;
   std::uint16_t x87 = 0;

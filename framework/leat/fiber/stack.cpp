@@ -27,19 +27,26 @@ std::size_t stack::high_water() const noexcept {
   constexpr std::size_t pages_at_once = 1024;
   unsigned char resident[pages_at_once];
   const std::size_t page = os_memory::page_size();
-  for (std::size_t at = 0; at < size_; at += pages_at_once * page) {
-    const std::size_t bytes = std::min(pages_at_once * page, size_ - at);
+  const std::size_t all = mapped();
+  for (std::size_t at = 0; at < all; at += pages_at_once * page) {
+    const std::size_t bytes = std::min(pages_at_once * page, all - at);
     if (::mincore(low_ + at, bytes, resident) != 0) return 0;
     for (std::size_t i = 0; i < bytes / page; ++i) {
       if (!(resident[i] & 1)) continue;
       const std::size_t unused = at + i * page;
-      return size_ - unused - first_used_word(low_ + unused, page);
+      const char* const deepest = low_ + unused + first_used_word(low_ + unused, page);
+      return deepest < high_ ? static_cast<std::size_t>(high_ - deepest) : 0;
     }
   }
   return 0;
 }
 
-void stack::discard() noexcept { (void)region_->os_.discard(low_, size_); }
+std::size_t stack::mapped() const noexcept {
+  const std::size_t page = os_memory::page_size();
+  return (static_cast<std::size_t>(high_ - low_) + page - 1) / page * page;
+}
+
+void stack::discard() noexcept { (void)region_->os_.discard(low_, mapped()); }
 
 std::string stack_error::text() const {
   const std::string size = format_size(asked);

@@ -2,6 +2,9 @@
 //
 // One stack: its memory, and a record about it that is kept apart from that memory, so that an
 // overflow cannot damage it and returning the memory does not lose it.
+//
+// Stacks begin at different places within their first page (stack_region.cpp): at the same place in each, the
+// innermost frames of all that are parked would share a few sets of the caches.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -22,8 +25,10 @@ class stack {
   static constexpr std::size_t birth_size = 64;
 
   [[gnu::always_inline]] char* low() const noexcept { return low_; }
+  [[gnu::always_inline]] char* high() const noexcept { return high_; }  // where it begins
+  // What was asked for; from low to high there is at least that.
   [[gnu::always_inline]] std::size_t size() const noexcept { return size_; }
-  void* birth_place() const noexcept { return low_ + size_ - birth_size; }
+  void* birth_place() const noexcept { return high_ - birth_size; }
   stack_region& region() const noexcept { return *region_; }
   note& sanitizer_note() noexcept { return note_; }
 
@@ -36,6 +41,9 @@ class stack {
   // per 1024 pages and reads part of one page. Pooled stacks remember earlier users: see census.hpp.
   std::size_t high_water() const noexcept;
 
+  // Whole pages from low.
+  std::size_t mapped() const noexcept;
+
   // Makes the memory fresh again: reads as zero, costs a page fault per page at the next use.
   void discard() noexcept;
 
@@ -44,13 +52,14 @@ class stack {
   friend class stack_cache;
 
   char* low_ = nullptr;
-  std::size_t size_ = 0;
+  char* high_ = nullptr;
   stack_region* region_ = nullptr;
   stack* next_ = nullptr;       // in the list that holds it while free
+  std::uint32_t size_ = 0;
   std::uint32_t freed_in_ = 0;  // region's trim round at release
   unsigned valgrind_id_ = 0;
   std::atomic<const char*> label_{nullptr};
-  note note_;
+  [[no_unique_address]] note note_;
 };
 
 }  // namespace leat::fiber

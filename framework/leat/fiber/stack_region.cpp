@@ -14,12 +14,25 @@ namespace {
 constexpr std::size_t fewest_stacks = 8;
 constexpr std::size_t maps_left_to_program = 4096;
 
+// Stacks lie at multiples of whole pages, so the same depth of all of them falls into the same few sets of the
+// first cache, and into one in 64 of the second: the innermost frames of some hundred parked fibers push each
+// other out. So they begin 128 bytes (what x86-64 fetches at once) apart, in turn, and are given a page more to
+// do it in. Measured at 503 fibers in a ring: 105 ns a switch without, 48 with. On Neoverse V1 it was 10 %
+// slower; on others it has not been measured.
+#if defined(__x86_64__)
+constexpr std::size_t colours = 16, colour_step = 128;
+#else
+constexpr std::size_t colours = 1, colour_step = 0;
+#endif
+std::size_t colour_of(std::size_t i) noexcept { return i * 7 % colours * colour_step; }
+std::size_t colour_room() noexcept { return colours > 1 ? os_memory::page_size() : 0; }
+
 std::size_t round_up(std::size_t n, std::size_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
 
 stack_region::stack_region(os_memory& os, std::size_t size, std::size_t limit, stack_error& error)
-    : os_(os), size_(size), stride_(size + os_memory::page_size()) {
+    : os_(os), size_(size), stride_(size + os_memory::page_size() + colour_room()) {
   const std::size_t page = os_memory::page_size();
   for (limit_ = std::max(limit, fewest_stacks); limit_ >= fewest_stacks; limit_ /= 2) {
     space_bytes_ = limit_ * stride_;
@@ -105,9 +118,10 @@ stack* stack_region::carve_locked(stack_error& error) {
   }
   stack* s = new (&records_[i]) stack;
   s->low_ = at + page;
-  s->size_ = size_;
+  s->high_ = s->low_ + size_ + colour_room() - colour_of(i);
+  s->size_ = static_cast<std::uint32_t>(size_);
   s->region_ = this;
-  s->valgrind_id_ = note_stack_mapped(s->low_, s->low_ + size_);
+  s->valgrind_id_ = note_stack_mapped(s->low_, s->high_);
   carved_.store(i + 1, std::memory_order_release);  // pairs with find
   return s;
 }

@@ -30,7 +30,9 @@ nanoseconds pause_of(const restart_policy& p, unsigned doublings, double random)
   const std::int64_t most = std::max(p.longest_backoff, p.backoff).count();
   for (unsigned i = 0; i < doublings && ns < most; ++i) ns = ns > most / 2 ? most : ns * 2;
   const double jittered = static_cast<double>(std::min(ns, most)) * (0.9 + 0.2 * random);
-  return std::min(nanoseconds(static_cast<std::int64_t>(jittered)), nanoseconds(most));
+  // Compared before it is made whole: what is too large for that is anything, on x86 less than nothing.
+  if (jittered >= static_cast<double>(most)) return nanoseconds(most);
+  return nanoseconds(static_cast<std::int64_t>(jittered));
 }
 
 }  // namespace
