@@ -77,23 +77,23 @@ double pictures_a_second(int procs) {
   return used > 0 ? told * (1 + waited / used) : told;
 }
 
-// A container may have many CPUs, and the right to use one.
-bool two_cpus_are_given() {
-  std::atomic<bool> over{false};
-  std::thread other([&] {
-    while (!over) {
+// What two threads get done of what one does. 2 on two cores; less where others want them too, where two CPUs
+// are one core's, and in a container that has many CPUs and the right to use one.
+double gain_by_a_second_thread() {
+  const auto work = [] {
+    double done = 0;
+    for (const leat::deadline end(std::chrono::milliseconds(100)); !end.expired(); ++done) {
+      volatile unsigned x = 1;
+      for (int i = 0; i < 1000; ++i) x = x * 1664525u + 1013904223u;
     }
-  });
-  const cpu_times before = cpu_times_of(::getpid());
-  const leat::time_point begin = leat::now();
-  for (const leat::deadline end(std::chrono::milliseconds(200)); !end.expired();) {
-  }
-  const cpu_times after = cpu_times_of(::getpid());
-  const double wall = static_cast<double>((leat::now() - begin).count());
-  over = true;
-  other.join();
-  if (after.used == 0) return true;  // this system does not tell
-  return after.used + after.waited - before.used - before.waited > 1.5 * wall;
+    return done;
+  };
+  const double alone = work();
+  double other = 0;
+  std::thread beside([&] { other = work(); });
+  const double here = work();
+  beside.join();
+  return (here + other) / alone;
 }
 
 bool has_command(const char* name) {
@@ -136,18 +136,25 @@ TEST_CASE("image-farm: two Ps look at more pictures than one") {
     MESSAGE("skipped: there is one CPU");
     return;
   }
-  if (!two_cpus_are_given()) {
-    MESSAGE("skipped: two threads do not get more than one CPU here");
+  // Rounds one after the other, so that a load that comes and goes meets both.
+  double one = 0, two = 0, gain = 0;
+  bool fair = false, passed = false;
+  for (int round = 0; round < 6 && !passed; ++round) {
+    gain = gain_by_a_second_thread();
+    one = pictures_a_second(1);
+    two = pictures_a_second(2);
+    REQUIRE(one > 0);
+    if (gain < 1.3) continue;
+    fair = true;
+    passed = two / one > 1 + (gain - 1) / 2;
+  }
+  if (!fair) {
+    MESSAGE("skipped: two threads get no more done than " << gain << " times what one does here");
     return;
   }
-  // The best of some rounds, one after the other, so that a load that comes and goes meets both.
-  double one = 0, two = 0;
-  for (int round = 0; round < 6 && !(two > 1.3 * one); ++round) {
-    one = std::max(one, pictures_a_second(1));
-    two = std::max(two, pictures_a_second(2));
-  }
-  CHECK(one > 0);
-  CHECK(two > 1.3 * one);
+  INFO("pictures a second: " << one << " and " << two << "; two threads get " << gain
+                             << " times as much done");
+  CHECK(passed);
 }
 
 TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {

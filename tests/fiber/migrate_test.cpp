@@ -20,8 +20,10 @@ using namespace leat::fiber::test;
 
 namespace {
 
-struct number_tag;
-using thread_number = thread_slot<number_tag, std::uintptr_t>;
+struct thread_number {
+  static std::uintptr_t load() { return reinterpret_cast<std::uintptr_t>(thread_slot::load()); }
+  static void store(std::uintptr_t n) { thread_slot::store(reinterpret_cast<void*>(n)); }
+};
 
 struct wrong_counts {
   std::atomic<int> slot{0}, rethrown{0}, current{0}, uncaught{0}, thread{0}, moved{0};

@@ -6,6 +6,10 @@
 
 #include "fixture.hpp"
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
 using namespace leat::fiber;
 using namespace leat::fiber::test;
 
@@ -167,6 +171,36 @@ TEST_CASE("each fiber has its own rounding mode, and a new one has what its make
   up.resume(me);
   plain.resume(me);
 }
+
+#if defined(__SSE__)
+TEST_CASE("each fiber has its own modes of the vector unit, which are not those that fegetround tells of") {
+  constexpr unsigned flush_to_zero = 0x8000, round_up = 0x4000, raised = 0x3f;
+  const auto modes = [] { return _mm_getcsr() & ~raised; };
+  stack_pool pool;
+  attached_thread me;
+  const unsigned usual = modes();
+  simple_fiber other(pool, [&](simple_fiber& self) {
+    CHECK(modes() == usual);
+    _mm_setcsr(usual | flush_to_zero | round_up);
+    self.park();
+    CHECK(modes() == (usual | flush_to_zero | round_up));
+    volatile float five = 5, six = 6;
+    CHECK(static_cast<double>(five / six) > 5. / 6);  // to the nearest it would be less
+    _mm_setcsr(usual);
+  });
+  simple_fiber plain(pool, [&](simple_fiber& self) {
+    CHECK(modes() == usual);
+    self.park();
+    CHECK(modes() == usual);
+  });
+  other.resume(me);
+  CHECK(modes() == usual);
+  plain.resume(me);
+  other.resume(me);
+  plain.resume(me);
+  CHECK(modes() == usual);
+}
+#endif
 
 extern "C" [[gnu::noinline]] void a_place_to_be_found(simple_fiber& self) {
   self.park();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Checks the Promela models: the true ones must have no error, each broken variant must have one.
-# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single] [settled]      (all without arguments)
+# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single] [settled] [mutex]      (all without arguments)
 # Needs spin and a C compiler. Without spin: exit code 77, which ctest takes for "skipped".
 set -u
 here=$(cd "${0%/*}" && pwd) || exit 1
@@ -127,9 +127,20 @@ settled() {
   done
 }
 
-for m in ${*:-retake wake timer_poll party many single settled}; do
+mutex() {
+  one mutex good safety -DROUNDS=3
+  one mutex good safety -DTHREADS=3 -DROUNDS=1
+  optimise=-O2
+  one mutex good safety -DTHREADS=3
+  optimise=-O0
+  for v in NO_HEAVY_BARRIER NO_FULL_BARRIER LOOKS_BEFORE CALM_REGARDLESS; do
+    one mutex broken safety -DTHREADS=3 -D$v
+  done
+}
+
+for m in ${*:-retake wake timer_poll party many single settled mutex}; do
   case $m in
-    retake | wake | timer_poll | party | many | single | settled) $m ;;
+    retake | wake | timer_poll | party | many | single | settled | mutex) $m ;;
     *) echo "no such model: $m"; exit 2 ;;
   esac
 done

@@ -27,6 +27,7 @@ struct mutex::record {
 struct alignas(64) mutex::bucket {
   ranked_spinlock lock{lock_rank::channel, "mutex"};
   csp::wait_queue queue LEAT_GUARDED_BY(lock);
+  std::uint8_t looks_for_calm LEAT_GUARDED_BY(lock) = 0;
 
   // Made by the first who must wait, so that mutexes work before main.
   static bucket& of(const void* address) noexcept {
@@ -37,11 +38,21 @@ struct alignas(64) mutex::bucket {
 
 namespace {
 
+using csp::needy_count;
+
+std::atomic<std::uint32_t>& needy_of(const void* address) noexcept {
+  return csp::mutex_needy[csp::mutex_bucket(address)].n;
+}
+
 // Under the bucket's lock, so no read-modify-write is needed.
 void add_needy(const void* address, std::uint32_t by) noexcept {
-  std::atomic<std::uint32_t>& n = csp::mutex_needy[csp::mutex_bucket(address)].n;
-  n.store(n.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  std::atomic<std::uint32_t>& n = needy_of(address);
+  n.store(n.load(std::memory_order_relaxed) + by * needy_count::one, std::memory_order_relaxed);
 }
+
+// Of the looks for it (one in 256 careful unlocks of a mutex); so that fetching it back, which takes some
+// microseconds on all cores, is a small part of what was saved.
+constexpr std::uint8_t looks_before_calm = 64;
 
 }  // namespace
 
@@ -60,6 +71,15 @@ csp::waiter* mutex::claim_for(mutex* address, bucket& b,
     return &w;
   }
   return nullptr;
+}
+
+// Under the bucket's lock.
+void mutex::become_careful(const mutex* address) noexcept {
+  std::atomic<std::uint32_t>& n = needy_of(address);
+  const std::uint32_t now = n.load(std::memory_order_relaxed);
+  if (now & needy_count::careful) return;
+  n.store(now | needy_count::careful, std::memory_order_relaxed);
+  sched::heavy_barrier();  // pairs with unlock
 }
 
 // --- Locking ----------------------------------------------------------------------------------------
@@ -83,13 +103,14 @@ std::int32_t mutex::lock_or_wait(entered& in, std::int64_t until,
   bool was_woken = false;
   for (;;) {
     b.lock.lock();
+    become_careful(this);
     if (was_woken) {
       woken_ = false;
       add_needy(this, waiters_);
     }
     ++waiters_;
     if (!woken_) add_needy(this, 1);
-    sched::full_barrier();  // pairs with unlock
+    sched::full_barrier();  // pairs with look_for_waiters
     std::int32_t outcome = 0;
     const bool got_it = try_once();
     std::int64_t now = 0;
@@ -143,7 +164,20 @@ bool mutex::try_lock_slow(deadline until) {
 // --- Unlocking --------------------------------------------------------------------------------------
 // Both begin outside the runtime, where a G may have to give way at its entry: nobody shall wait for that.
 
-// Steps e and f.
+// Steps e to h.
+void mutex::look_for_waiters(mutex* address, bool time_for_calm) noexcept {
+  sched::full_barrier();  // pairs with lock_or_wait
+  if (needy_of(address).load(std::memory_order_relaxed) >= needy_count::one) return wake_next(address);
+  if (!time_for_calm || !sched::detail::membarrier_works.load(std::memory_order_relaxed)) return;
+  bucket& b = bucket::of(address);
+  lock_guard hold(b.lock);
+  if (needy_of(address).load(std::memory_order_relaxed) != needy_count::careful) return;
+  if (++b.looks_for_calm < looks_before_calm) return;
+  b.looks_for_calm = 0;
+  needy_of(address).store(0, std::memory_order_relaxed);
+}
+
+// Step g.
 void mutex::wake_next(mutex* address) noexcept {
   bucket& b = bucket::of(address);
   csp::party* who = nullptr;

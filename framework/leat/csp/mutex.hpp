@@ -9,39 +9,49 @@
 // Those who wait stand in a table that all mutexes share, in the bucket of the mutex's address. So unlock can
 // be a store, and may look for waiters after it: the table is there even when the next holder has destroyed
 // the mutex meanwhile. (With one word for all, unlock is a second read-modify-write: 16 instead of 11 ns.)
+// Between the store and the look is a barrier, as dear as a read-modify-write; but where nobody has waited
+// for long, a bucket is calm: unlock makes none, and the first who waits makes it for all with a system call.
 //
 // Variables:
 //   locked_             by anyone
 //   starving_           a waiter has lost its patience; written under the bucket's lock, read by the holder
+//   careful_unlocks_    the holder's: how many there were, modulo 256
 //   waiters_, woken_    how many stand in the bucket; one of them is on its way, no other need be woken.
-//   Under
-//                       the bucket's lock, by those inside lock, or when one of those has been found there
-//   needy, per bucket   the sum of waiters_ of all its mutexes without woken_; written under the bucket's
-//   lock
+//                       Under the bucket's lock, by those inside lock, or when one of those is found there
+//   needy, per bucket   the sum of waiters_ of all its mutexes without woken_, and a bit: with care. One
+//   word,
+//                       written under the bucket's lock; all zero: calm. With care at first, and for ever
+//                       where there is no membarrier(2)
 //
 //   lock                                         unlock
 //    1 locked_ 0 -> 1 by CAS, or                  a starving_: takes the bucket's lock, claims the first that
-//    2 takes the bucket's lock; is a waiter:        waits for this mutex and leaves locked_ to it; done
-//      waiters_ and needy + 1; was it woken:      b locked_ = 0; not the mutex's any more
-//      woken_ = false, needy + waiters_           c full barrier
-//    3 full barrier                               d needy is 0: done
-//    4 as 1; else parks, which drops the          e takes the bucket's lock; nobody there waits for this
-//      bucket's lock                                address, or woken_: done
-//    5 was it handed the lock, done; else         f claims the first, woken_ = true, needy - waiters_; drops
-//      from 2, in front of the others               the bucket's lock, wakes it
+//    2 takes the bucket's lock; needy is calm:      waits for this mutex and leaves locked_ to it; done
+//      with care, heavy barrier. Is a waiter:     b locked_ = 0; not the mutex's any more
+//      waiters_ and needy + 1; was it woken:      c light barrier
+//      woken_ = false, needy + waiters_           d needy is all zero: done
+//    3 full barrier                               e full barrier
+//    4 as 1; else parks, which drops the          f needy counts nobody: done, but for h
+//      bucket's lock                              g takes the bucket's lock; nobody there waits for this
+//    5 was it handed the lock, done; else           address, or woken_: done; claims the first, woken_ =
+//      from 2, in front of the others               true, needy - waiters_; drops the lock, wakes it
+//                                                 h now and then takes the bucket's lock; counts needy still
+//                                                   nobody: calm
 //
-// Forbidden: everybody sleeps at a free lock. By 2-3-4 against b-c-d, the waiter sees the lock free or the
-// unlocker sees it in needy, and finds it once it has parked. A waiter that is not in needy has one ahead
-// that is on its way, which passes through 2 itself. Forbidden: e or f touch a mutex that is gone: they touch
-// it only when somebody is found who waits for it. Forbidden: waiting for ever beside a stream of newcomers:
-// one that was woken and came too late goes to the front, sets starving_ once it has lost its patience, and
-// the next unlock that sees it is a.
+// Forbidden: everybody sleeps at a free lock. The unlocker goes through e: by 2-3-4 against b-e-f, the waiter
+// sees the lock free or the unlocker sees it in needy, and finds it once it has parked. The unlocker is done
+// at d: then it has read needy before that was last made careful, and the heavy barrier that followed has
+// made its b visible to the waiter's 4. (With care before anybody is counted: else all unlocks of the bucket
+// would wait for its lock while the system call lasts.) A waiter that is not in needy has one ahead that is
+// on its way, which passes through 2 itself. Forbidden: g touches a mutex that is gone: it touches it only
+// when somebody is found who waits for it. Forbidden: waiting for ever beside a stream of newcomers: one that
+// was woken and came too late goes to the front, sets starving_ once it has lost its patience, and the next
+// unlock that sees it is a.
 //
 // A plain thread that shares a mutex with Gs holds a leat::keep_alive: else, when all Gs wait for what it
 // holds, that is reported as a deadlock.
 //
-// A stop does not end lock(), which must not fail, nor does an insisted one. Stress:
-// tests/csp/mutex_test.cpp.
+// A stop does not end lock(), which must not fail, nor does an insisted one. Model: tests/models/mutex.pml.
+// Stress: tests/csp/mutex_test.cpp.
 #pragma once
 #include <array>
 #include <atomic>
@@ -62,7 +72,8 @@ namespace csp {
 const void* caller_id() noexcept;
 
 struct alignas(64) needy_count {
-  std::atomic<std::uint32_t> n{0};
+  static constexpr std::uint32_t careful = 1, one = 2;
+  std::atomic<std::uint32_t> n{careful};
 };
 inline constexpr std::size_t mutex_buckets = 128;
 inline constinit std::array<needy_count, mutex_buckets> mutex_needy{};
@@ -125,10 +136,12 @@ class LEAT_CAPABILITY("mutex") mutex {
     if (starving_.load(std::memory_order_relaxed)) [[unlikely]] {
       if (hand_over()) return;
     }
-    locked_.store(0, std::memory_order_release);  // pairs with the acquire in try_once
-    sched::full_barrier();                        // pairs with lock_or_wait
-    if (csp::mutex_needy[csp::mutex_bucket(this)].n.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      wake_next(this);
+    std::atomic<std::uint32_t>& needy = csp::mutex_needy[csp::mutex_bucket(this)].n;
+    const bool time_for_calm = needy.load(std::memory_order_relaxed) != 0 && ++careful_unlocks_ == 0;
+    locked_.store(0, std::memory_order_release);          // pairs with the acquire in try_once
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with become_careful
+    if (needy.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      look_for_waiters(this, time_for_calm);
   }
 
  private:
@@ -146,8 +159,10 @@ class LEAT_CAPABILITY("mutex") mutex {
   std::int32_t lock_or_wait(sched::entered& in, std::int64_t until, csp::stops on_stop) noexcept;
   bool try_lock_slow(deadline until);
   bool hand_over() noexcept;
-  // Not a member function: the mutex may be gone.
+  // Not member functions: the mutex may be gone.
+  static void look_for_waiters(mutex* address, bool time_for_calm) noexcept;
   static void wake_next(mutex* address) noexcept;
+  static void become_careful(const mutex* address) noexcept;
   static csp::waiter* claim_for(mutex* address, bucket& b, bool& wake_it) noexcept;
 
   void check_not_mine() const noexcept;
@@ -157,6 +172,7 @@ class LEAT_CAPABILITY("mutex") mutex {
   std::atomic<std::uint8_t> locked_{0};
   std::atomic<bool> starving_{false};
   bool woken_ = false;
+  std::uint8_t careful_unlocks_ = 0;
   std::uint32_t waiters_ = 0;
   std::atomic<const void*> owner_{nullptr};  // G or thread, in debug builds; written by the holder
 };

@@ -71,7 +71,7 @@ class selection {
   }
 
   int run_slowly(entered& in, bool tried) noexcept {
-    for (;; tried = false) {
+    for (int turn = 0;; tried = false, ++turn) {
       if (otherwise_ < 0 && in.stop_asked()) return select_stopped;
       if (!tried) {
         choose_start(in);
@@ -80,8 +80,16 @@ class selection {
       if (otherwise_ >= 0) return otherwise_;
       if (!anything_to_wait_for()) return select_closed;
       if (timeout_ >= 0 && until_ <= now_ns()) return timeout_;
+      if (at_rings_alone() && let_others_run_first(in, turn)) continue;
       if (const int i = wait(in); i != look_again) return i;
     }
+  }
+
+  // Where nobody is met: what the other sides put or take while this one does not wait is there all the same.
+  bool at_rings_alone() const noexcept {
+    return std::all_of(cases_.begin(), cases_.end(), [](const case_base* c) {
+      return !c->channel || c->dead || c->channel->kind() == flavour::single;
+    });
   }
 
   // The case is over with `result`. Its index, or look_again when its handler does not want to know.

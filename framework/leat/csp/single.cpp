@@ -9,17 +9,8 @@
 namespace leat::csp {
 namespace {
 
-constexpr int turns_before_parking = 2;
 constexpr std::uint64_t visit_every = 64;  // operations
 constexpr std::uint32_t calm_visits = 16;  // without a park of the other side: no more barriers
-
-// Lets the other Gs of this P run, if there are any; the other side of the channel may be among them.
-bool let_others_run(entered& in) noexcept {
-  const sched::P* const p = in.m->p.load(std::memory_order_relaxed);
-  if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty_for_owner())) return false;
-  in.m = in.m->sched.yield(in.m, false);
-  return true;
-}
 
 // A P with nothing else to do looks a few times more before its G parks: the other side is often at work on
 // another core, and a park with its wake-up takes as long as hundreds of values. The looks are far apart, so
@@ -51,6 +42,14 @@ void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
 }
 
 }  // namespace
+
+bool let_others_run_first(entered& in, int turn) noexcept {
+  if (!in.m || turn >= 2) return false;
+  const sched::P* const p = in.m->p.load(std::memory_order_relaxed);
+  if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty_for_owner())) return false;
+  in.m = in.m->sched.yield(in.m, false);
+  return true;
+}
 
 std::size_t single_base::size() const noexcept {
   const std::uint64_t h = head_.load(std::memory_order_acquire);
@@ -189,7 +188,7 @@ recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
     }
     if (closed) return recv_status::closed;
     if (until == at_once) return recv_status::empty;
-    if (in.m && turn < turns_before_parking && let_others_run(in)) continue;
+    if (let_others_run_first(in, turn)) continue;
     if (spin_until(in, reading_.skip, reading_.skipped, [this] { return !empty(); })) continue;
     const wait_result r = wait_side(in, side::reader, until);
     if (r.outcome != 0) return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
@@ -213,7 +212,7 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
       return send_status::dropped;
     }
     if (full_ == leat::full::fail || until == at_once) return send_status::full;
-    if (in.m && turn < turns_before_parking && let_others_run(in)) continue;
+    if (let_others_run_first(in, turn)) continue;
     if (spin_until(in, writing_.skip, writing_.skipped, [this] { return !is_full(); })) continue;
     const wait_result r = wait_side(in, side::writer, until);
     if (r.outcome != 0) return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;

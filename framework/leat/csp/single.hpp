@@ -51,6 +51,10 @@
 
 namespace leat::csp {
 
+// Before a G parks at rings alone, in its turn 0, 1, ...: lets the other Gs of its P run, if there are any,
+// and the other side of a ring may be among them. False: it has been done often enough, or there are none.
+bool let_others_run_first(entered& in, int turn) noexcept;
+
 class single_base : public channel_base {
  public:
   std::size_t size() const noexcept override;

@@ -11,7 +11,7 @@ namespace leat::fiber {
 void census::begin(stack& s) noexcept { s.discard(); }
 
 void census::end(std::string_view class_name, const stack& s) {
-  const std::size_t used = s.high_water();
+  const std::size_t used = std::min(s.high_water(), s.size());  // it may have been given more
   lock_guard hold(lock_);
   auto at = std::lower_bound(entries_.begin(), entries_.end(), class_name,
                              [](const entry& e, std::string_view n) { return e.row.name < n; });

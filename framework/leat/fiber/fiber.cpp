@@ -5,8 +5,13 @@
 #include <cstdint>
 
 #include <leat/fiber/switch.hpp>
+#include <leat/fiber/thread_slot.hpp>
 
 namespace leat::fiber {
+
+// Used by name alone where the way to it is written in assembler.
+[[gnu::used]] constinit thread_local void* detail::slot_of_thread = nullptr;
+
 namespace {
 
 // What a fiber starts with; lives at the top of its stack and is read once.

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__aarch64__) || defined(__x86_64__)
+#if defined(__LP64__) && (defined(__aarch64__) || defined(__x86_64__))
 #define LEAT_OWN_JUMP 1
 #else
 #define LEAT_OWN_JUMP 0
@@ -44,7 +44,7 @@ inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
 #endif
 #endif
 
-#if defined(__aarch64__)
+#if LEAT_OWN_JUMP && defined(__aarch64__)
 
 // Nothing below sp is anybody's on AArch64 Linux. The link register is cleared for the walk of a fresh stack
 // to end there. hint #36 is `bti j`: where branch targets are protected, this is one.
@@ -86,14 +86,14 @@ void* fresh(void* top, std::size_t) noexcept {
   return block;
 }
 
-#elif defined(__x86_64__)
+#elif LEAT_OWN_JUMP
 
 // The 128 bytes below sp, the red zone, are the function's around this, unless it is compiled without one:
 // the block lies below them. The place where the jump ends undoes that for itself.
 #if defined(LEAT_NO_RED_ZONE)
-inline constexpr std::size_t red_zone = 0;
+static constexpr int red_zone = 0;
 #else
-inline constexpr std::size_t red_zone = 128;
+static constexpr int red_zone = 128;
 #endif
 #if defined(__CET__)
 #define LEAT_BRANCH_TARGET "endbr64\n\t"
@@ -129,6 +129,10 @@ inline constexpr std::size_t red_zone = 128;
 #if defined(__AVX512F__)
         "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
         "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7",
+#endif
+#if defined(__APX_F__)
+        "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29",
+        "r30", "r31",
 #endif
         "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc", "memory");
   return {rdi, rsi};

@@ -23,9 +23,10 @@ eh_state* thread_eh_state() noexcept;
 
 // Rounding mode, flush-to-zero and exception masks. Each switch compares and writes when they differ: reading
 // is cheap everywhere, writing is not (on x86-64 1.5 ns beside 6). On i386 jump_fcontext itself saves and
-// restores them, and only a new fiber has to set them.
+// restores them, and only a new fiber has to set them. The flags that computing raises (fetestexcept) are the
+// thread's everywhere.
 struct fp_state {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__LP64__)
   static constexpr bool carried_by_switch = false;
   std::uint32_t mxcsr = 0;
   std::uint32_t x87 = 0;
@@ -43,7 +44,7 @@ struct fp_state {
     const auto c = static_cast<std::uint16_t>(x87);
     asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(m), "m"(c));
   }
-#elif defined(__i386__)
+#elif defined(__x86_64__) || defined(__i386__)
   static constexpr bool carried_by_switch = true;
   std::uint32_t mxcsr = 0;
   std::uint16_t x87 = 0;

@@ -54,7 +54,7 @@ class stack {
   char* low_ = nullptr;
   char* high_ = nullptr;
   stack_region* region_ = nullptr;
-  stack* next_ = nullptr;       // in the list that holds it while free
+  stack* next_ = nullptr;  // in the list that holds it while free
   std::uint32_t size_ = 0;
   std::uint32_t freed_in_ = 0;  // region's trim round at release
   unsigned valgrind_id_ = 0;

@@ -43,7 +43,7 @@ stack_region* stack_pool::region_for(std::size_t size, stack_error& error) {
     error = {stack_errc::too_many_sizes, size, max_sizes, 0};
     return nullptr;
   }
-  const std::size_t fits = std::min(space_per_size / (size + page), most_stacks);
+  const std::size_t fits = std::min(space_per_size / stack_region::stride(size), most_stacks);
   const std::size_t limit = options_.stacks_per_size ? std::min(options_.stacks_per_size, fits) : fits;
   stack_error failed;
   auto region = std::make_unique<stack_region>(*options_.os, size, limit, failed);

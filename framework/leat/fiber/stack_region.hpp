@@ -4,6 +4,8 @@
 //
 //   | guard | stack 0 | guard | stack 1 | ... | reserved, not yet opened ... |
 //
+// (On x86-64 each has a page more than was asked for, somewhere in which it begins; stack_region.cpp.)
+//
 // Space is opened in steps; adjacent steps are one mapping for the kernel. A guard is installed when
 // a stack is first carved: by MADV_GUARD_INSTALL, which costs no mapping, or, where the kernel refuses
 // that (before Linux 6.13, or locked memory), by mprotect, which costs two and so ends well below
@@ -32,6 +34,9 @@ struct region_counts {
 
 class stack_region {
  public:
+  // Address space that one stack of this size takes.
+  static std::size_t stride(std::size_t size) noexcept;
+
   // Reserves space for `limit` stacks of `size` bytes (whole pages), or as many as the kernel lets us.
   // `error` is set, and the region is unusable, when not even a few fit.
   stack_region(os_memory& os, std::size_t size, std::size_t limit, stack_error& error);

@@ -27,7 +27,8 @@ void prepare_barriers() noexcept {
   (void)done;
 }
 
-void heavy_barrier() noexcept {
+// Not inlined: errno is a thread's, and its address must not be kept where a G may switch.
+[[gnu::noinline]] void heavy_barrier() noexcept {
   if (!detail::membarrier_works.load(std::memory_order_relaxed)) return full_barrier();
   // The kernel may be out of memory for a moment.
   while (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)

@@ -88,8 +88,7 @@ struct alignas(64) M : fiber::thread {
   run_note note;
 };
 
-struct current_m_tag;
 // Null on threads that are no M. Read anew after every switch: see fiber/thread_slot.hpp.
-inline M* current_m() noexcept { return fiber::thread_slot<current_m_tag, M*>::load(); }
+inline M* current_m() noexcept { return static_cast<M*>(fiber::thread_slot::load()); }
 
 }  // namespace leat::sched

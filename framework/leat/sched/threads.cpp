@@ -107,7 +107,7 @@ void* scheduler::thread_main(void* arg) {
   m.handle.store(::pthread_self(), std::memory_order_relaxed);
   scheduler& s = m.sched;
   m.attach();
-  fiber::thread_slot<current_m_tag, M*>::store(&m);
+  fiber::thread_slot::store(&m);
   fiber::signal_stack alternate;
   unblock_quarantine_signal();
   m.tid.store(static_cast<pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);
@@ -128,7 +128,7 @@ void* scheduler::thread_main(void* arg) {
   m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
   s.acquire_p(m, *p);
   s.g0_loop(m);
-  fiber::thread_slot<current_m_tag, M*>::store(nullptr);
+  fiber::thread_slot::store(nullptr);
   s.thread_ended(m);
   return nullptr;
 }
