@@ -103,8 +103,10 @@ template <class T>
     entered in;
     s = static_cast<single_channel<T>*>(c)->recv(in, to, until);
   } else {
-    entered in;
-    s = static_cast<many_channel<T>*>(c)->recv(in, to, until);
+    auto& many = *static_cast<many_channel<T>*>(c);
+    sched::entry in;
+    if (!many.recv_now(in, to, until, s)) return many.wait_to_receive(in, &to, until);
+    in.leave();
   }
   if (s == recv_status::stopped) [[unlikely]]
     throw_if_insisted();

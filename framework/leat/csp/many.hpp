@@ -33,14 +33,36 @@
 
 namespace leat::csp {
 
+// What does not depend on the type, and who waits.
+class many_base : public channel_base {
+ public:
+  // The end of a receive that must wait: waits, with the lock held at first; leaves the runtime; throws
+  // leat::stopped if that is insisted on.
+  recv_status wait_to_receive(entry in, void* to, std::int64_t until);
+
+ protected:
+  using channel_base::channel_base;
+
+  recv_status wait_to_receive_inside(entry& in, void* to, std::int64_t until) noexcept LEAT_RELEASE(lock_);
+  send_status wait_to_send_inside(entry& in, void* from, std::int64_t until) noexcept LEAT_RELEASE(lock_);
+
+  // In the order of use, by cache lines: a rendezvous touches the first two, a buffer what follows in the
+  // derived class.
+  alignas(64) mutable settled_lock lock_{lock_rank::channel, "channel"};
+  bool closed_ LEAT_GUARDED_BY(lock_) = false;
+  std::size_t count_ = 0;
+  wait_queue receivers_ LEAT_GUARDED_BY(lock_);
+  wait_queue senders_ LEAT_GUARDED_BY(lock_);
+};
+
 template <class Cell>
-class many_channel : public channel_base {
+class many_channel : public many_base {
  public:
   many_channel(std::size_t capacity, const channel_options& o)
-      : channel_base(o.full == leat::full::latest ? flavour::latest
-                     : capacity == 0              ? flavour::rendezvous
-                                                  : flavour::many,
-                     o.full == leat::full::latest ? 1 : capacity, o),
+      : many_base(o.full == leat::full::latest ? flavour::latest
+                  : capacity == 0              ? flavour::rendezvous
+                                               : flavour::many,
+                  o.full == leat::full::latest ? 1 : capacity, o),
         mask_(ring_size(capacity_, sizeof(Cell)) - 1),
         ring_(static_cast<Cell*>(
             allocate_ring(capacity_ ? mask_ + 1 : 0, sizeof(Cell), alignof(Cell), capacity_))) {}
@@ -79,25 +101,29 @@ class many_channel : public channel_base {
     return send_full(in, v, evicted, until);
   }
 
-  [[gnu::always_inline]] recv_status recv(entered& in, std::optional<Cell>& out,
-                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    if (until != at_once && in.stop_asked()) [[unlikely]]
-      return recv_status::stopped;
+  // False: it must wait, and the lock is held.
+  [[gnu::always_inline]] bool recv_now(entry& in, std::optional<Cell>& out, std::int64_t until,
+                                       recv_status& s) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    if (until != at_once && in.stop_asked()) [[unlikely]] {
+      s = recv_status::stopped;
+      return true;
+    }
     lock_.lock_standing_back(seat_of(in));
     waiter* woken = nullptr;
     if (take_locked(out, woken, nullptr)) [[likely]] {
       lock_.unlock();
       if (woken) woken->who->wake(in.m);
-      return recv_status::received;
+      s = recv_status::received;
+      return true;
     }
-    if (closed_) return unlock_and(recv_status::closed);
-    if (until == at_once) return unlock_and(recv_status::empty);
-    const std::int32_t r =
-        wait_and_unlock(in, lock_, receivers_, &out, wait_reason::receive, until, name().c_str());
-    if (r == verdict_done) [[likely]]
-      return recv_status::received;
-    if (r > 0) return recv_status::closed;
-    return r == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+    if (!closed_ && until != at_once) return false;
+    s = unlock_and(closed_ ? recv_status::closed : recv_status::empty);
+    return true;
+  }
+  [[gnu::always_inline]] recv_status recv(entered& in, std::optional<Cell>& out,
+                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    recv_status s{};
+    return recv_now(in, out, until, s) ? s : wait_to_receive_inside(in, &out, until);
   }
 
   // The receiver could not take its value: it goes to the next one, or back to the front. Boxed values only.
@@ -292,11 +318,7 @@ class many_channel : public channel_base {
         return unlock_and(send_status::dropped);
     }
     if (until == at_once) return unlock_and(send_status::full);
-    const std::int32_t r = wait_and_unlock(in, lock_, senders_, &v, wait_reason::send, until, name().c_str());
-    if (r == verdict_done) [[likely]]
-      return send_status::sent;
-    if (r > 0) return send_status::closed;
-    return r == outcome_stopped ? send_status::stopped : send_status::timeout;
+    return wait_to_send_inside(in, &v, until);
   }
 
   attempt enroll_recv_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
@@ -336,13 +358,7 @@ class many_channel : public channel_base {
     return attempt::pending;
   }
 
-  // In the order of use, by cache lines: a rendezvous touches the first two, a buffer what follows, the rest
-  // is seldom needed.
-  alignas(64) mutable settled_lock lock_{lock_rank::channel, "channel"};
-  bool closed_ LEAT_GUARDED_BY(lock_) = false;
-  std::size_t count_ = 0;
-  wait_queue receivers_ LEAT_GUARDED_BY(lock_);
-  wait_queue senders_ LEAT_GUARDED_BY(lock_);
+  // A buffer's come first, the rest is seldom needed.
   kept_count sent_ LEAT_GUARDED_BY(lock_) = 0;
   kept_count received_ LEAT_GUARDED_BY(lock_) = 0;
   std::size_t head_ = 0;

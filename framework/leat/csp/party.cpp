@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/party.hpp>
 
-#include <leat/sched/interrupt.hpp>
-#include <leat/sched/next_local.hpp>
+#include <leat/csp/plain_wait.hpp>
 
 namespace leat::csp {
 
@@ -41,7 +40,7 @@ std::int32_t party::give_up() noexcept {
   return state();
 }
 
-std::int32_t party::wait(entered& in, wait_reason why, std::int64_t until, stops on_stop,
+std::int32_t party::wait(entry& in, wait_reason why, std::int64_t until, stops on_stop,
                          const char* at) noexcept {
   if (!g_) return wait_as_thread(until);
   struct contested_wait : interruptible {
@@ -123,72 +122,8 @@ void wake_all(M* m, waiter_list& woken) noexcept {
 
 namespace {
 
-[[gnu::always_inline]] inline void enlist(wait_queue& queue, waiter& w, place where) noexcept {
-  if (where == place::in_front) {
-    queue.link_in_front(w);
-  } else {
-    queue.link(w);
-  }
-}
-
-// How a stop ends a plain wait.
 template <class Lock>
-struct plain_wait : interruptible {
-  Lock* lock;
-  wait_queue* queue;
-  waiter* w;
-};
-
-template <class Lock>
-bool withdraw_plain(interruptible& self) noexcept {
-  auto& p = static_cast<plain_wait<Lock>&>(self);
-  lock_guard hold(*p.lock);
-  // In this order: the node of a claimed one belongs to its claimer. Not linked: it gave up before it waited.
-  if (p.w->who->is_claimed() || !waiter_list::linked(p.w)) return false;
-  p.queue->unlink(*p.w);
-  (void)p.w->who->try_claim(outcome_stopped);
-  return true;
-}
-
-template <class Lock>
-void unlock_held(void* lock) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  static_cast<Lock*>(lock)->unlock();
-}
-
-const void* as_checked(const ranked_spinlock& l) noexcept { return &l; }
-const void* as_checked(const settled_lock& l) noexcept { return l.address(); }
-
-// The lock is dropped by the far side of the switch, which no analysis follows.
-template <class Lock>
-[[gnu::always_inline]] inline wait_result wait_plain(entered& in, Lock& lock, wait_queue& queue, void* slot,
-                                                     wait_reason why, stops on_stop, place where,
-                                                     const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  G& g = in.g();
-  party me(g);
-  waiter w;
-  w.who = &me;
-  w.slot = slot;
-  plain_wait<Lock> p;
-  p.withdraw = withdraw_plain<Lock>;
-  p.at = at;
-  p.lock = &lock;
-  p.queue = &queue;
-  p.w = &w;
-  if (on_stop == stops::end_it && !begin_wait(in.m->gate, g, p)) {
-    lock.unlock();
-    end_wait(in.m->gate, g);
-    return {outcome_stopped, 0};
-  }
-  // A stop from here on waits for the lock, and finds the waiter.
-  enlist(queue, w, where);
-  check_only_lock_held(as_checked(lock), "a wait");
-  in.m = in.m->sched.park_here(in.m, g, why, unlock_held<Lock>, &lock);
-  if (on_stop == stops::end_it) end_wait(in.m->gate, g);
-  return {me.plain_state(), w.verdict};
-}
-
-template <class Lock>
-[[gnu::noinline]] wait_result wait_contested(entered& in, Lock& lock, wait_queue& queue, void* slot,
+[[gnu::noinline]] wait_result wait_contested(entry& in, Lock& lock, wait_queue& queue, void* slot,
                                              wait_reason why, std::int64_t until, stops on_stop, place where,
                                              const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   party me(in.m ? &in.g() : nullptr, party::contested_t{});
@@ -205,20 +140,21 @@ template <class Lock>
 
 }  // namespace
 
-wait_result wait_and_unlock(entered& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
-                            wait_reason why, std::int64_t until, stops on_stop, place where,
+wait_result wait_and_unlock(entry& in, ranked_spinlock& lock, wait_queue& queue, void* slot, wait_reason why,
+                            std::int64_t until, stops on_stop, place where,
                             const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where, at);
   return wait_contested(in, lock, queue, slot, why, until, on_stop, where, at);
 }
 
-std::int32_t wait_and_unlock(entered& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+wait_result wait_contested_at(entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+                              std::int64_t until, const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  return wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back, at);
+}
+
+std::int32_t wait_and_unlock(entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
                              std::int64_t until, const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  const wait_result r =
-      in.m && until == forever
-          ? wait_plain(in, lock, queue, slot, why, stops::end_it, place::at_the_back, at)
-          : wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back, at);
-  return r.outcome == 0 ? r.verdict : r.outcome;
+  return wait_settled(in, lock, queue, slot, why, until, at);
 }
 
 }  // namespace leat::csp

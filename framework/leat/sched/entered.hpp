@@ -51,10 +51,10 @@ class shield {
 };
 
 // The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
-// being. Leaves at the end of its scope.
-class entered {
+// being. Whoever holds it in the end leaves.
+class entry {
  public:
-  [[gnu::always_inline]] entered() noexcept {
+  [[gnu::always_inline]] entry() noexcept {
     M* const here = current_m();
     if (here && (g_ = here->cur.load(std::memory_order_relaxed)) != nullptr) [[likely]] {
       m = here->gate.enter() ? here : enter_slow(here);
@@ -62,15 +62,13 @@ class entered {
       plain_thread_enters();
     }
   }
-  [[gnu::always_inline]] ~entered() {
+  [[gnu::always_inline]] void leave() noexcept {
     if (m) [[likely]] {
       m->gate.leave();
     } else {
       plain_thread_leaves();
     }
   }
-  entered(const entered&) = delete;
-  entered& operator=(const entered&) = delete;
 
   G& g() const noexcept { return *g_; }
   // Has the calling G been asked to stop?
@@ -82,6 +80,16 @@ class entered {
 
  private:
   G* g_ = nullptr;
+};
+
+// The same, which leaves at the end of its scope.
+class entered : public entry {
+ public:
+  [[gnu::always_inline]] entered() noexcept = default;
+  [[gnu::always_inline]] explicit entered(const entry& e) noexcept : entry(e) {}
+  [[gnu::always_inline]] ~entered() { leave(); }
+  entered(const entered&) = delete;
+  entered& operator=(const entered&) = delete;
 };
 
 // For the end of a call, outside the runtime: a G that went on past its grace ends here. One that unwinds

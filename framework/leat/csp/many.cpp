@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/csp/many.hpp>
+
+#include <leat/csp/plain_wait.hpp>
+
+// A processor foretells a return by the calls that it has seen. After a switch those are the calls of the G
+// that was left: unless that one stood at the same place, the return is foretold wrongly (20 cycles; two of
+// them are a seventh of a round trip between two Gs). A jump to where the stack says is foretold by where it
+// went before, which is right where Gs take turns. Only for a function that returns after a switch: otherwise
+// it would be the return of its caller that is foretold wrongly. For x86-64, by GCC, which can be told so.
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__clang__)
+#define LEAT_RETURNS_BY_JUMP [[gnu::function_return("thunk-extern")]]
+// What such functions end with; the compiler knows it by this name.
+asm(R"(
+  .pushsection .text
+  .globl __x86_return_thunk
+  .hidden __x86_return_thunk
+  .type __x86_return_thunk, @function
+__x86_return_thunk:
+  pop %rcx
+  notrack jmp *%rcx
+  .size __x86_return_thunk, . - __x86_return_thunk
+  .popsection
+)");
+#else
+#define LEAT_RETURNS_BY_JUMP
+#endif
+
+namespace leat::csp {
+
+namespace {
+
+recv_status received_by(std::int32_t r) noexcept {
+  if (r == verdict_done) [[likely]]
+    return recv_status::received;
+  if (r > 0) return recv_status::closed;
+  return r == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+}
+
+}  // namespace
+
+LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entry open, void* to, std::int64_t until)
+    LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  recv_status s{};
+  {
+    entered in(open);
+    s = received_by(wait_settled(in, lock_, receivers_, to, wait_reason::receive, until, name().c_str()));
+  }
+  if (s == recv_status::stopped) [[unlikely]]
+    throw_if_insisted();
+  return s;
+}
+
+recv_status many_base::wait_to_receive_inside(entry& in, void* to,
+                                              std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  return received_by(wait_and_unlock(in, lock_, receivers_, to, wait_reason::receive, until, name().c_str()));
+}
+
+send_status many_base::wait_to_send_inside(entry& in, void* from,
+                                           std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  const std::int32_t r = wait_settled(in, lock_, senders_, from, wait_reason::send, until, name().c_str());
+  if (r == verdict_done) [[likely]]
+    return send_status::sent;
+  if (r > 0) return send_status::closed;
+  return r == outcome_stopped ? send_status::stopped : send_status::timeout;
+}
+
+}  // namespace leat::csp
