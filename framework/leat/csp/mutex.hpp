@@ -9,8 +9,9 @@
 // Those who wait stand in a table that all mutexes share, in the bucket of the mutex's address. So unlock can
 // be a store, and may look for waiters after it: the table is there even when the next holder has destroyed
 // the mutex meanwhile. (With one word for all, unlock is a second read-modify-write: 16 instead of 11 ns.)
-// Between the store and the look is a barrier, as dear as a read-modify-write; but where nobody has waited
-// for long, a bucket is calm: unlock makes none, and the first who waits makes it for all with a system call.
+// Between the store and the look is a barrier, as dear as a read-modify-write. But a bucket may be calm: then
+// unlock makes none, and the first who waits makes it for all, with a system call. It becomes calm again when
+// nobody waits there, after so many unlocks that this call is a small part of what they cost.
 //
 // Variables:
 //   locked_             by anyone

@@ -40,7 +40,7 @@ std::int32_t party::give_up() noexcept {
   return state();
 }
 
-std::int32_t party::wait(entry& in, wait_reason why, std::int64_t until, stops on_stop,
+std::int32_t party::wait(entrance& in, wait_reason why, std::int64_t until, stops on_stop,
                          const char* at) noexcept {
   if (!g_) return wait_as_thread(until);
   struct contested_wait : interruptible {
@@ -123,7 +123,7 @@ void wake_all(M* m, waiter_list& woken) noexcept {
 namespace {
 
 template <class Lock>
-[[gnu::noinline]] wait_result wait_contested(entry& in, Lock& lock, wait_queue& queue, void* slot,
+[[gnu::noinline]] wait_result wait_contested(entrance& in, Lock& lock, wait_queue& queue, void* slot,
                                              wait_reason why, std::int64_t until, stops on_stop, place where,
                                              const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   party me(in.m ? &in.g() : nullptr, party::contested_t{});
@@ -140,19 +140,20 @@ template <class Lock>
 
 }  // namespace
 
-wait_result wait_and_unlock(entry& in, ranked_spinlock& lock, wait_queue& queue, void* slot, wait_reason why,
-                            std::int64_t until, stops on_stop, place where,
+wait_result wait_and_unlock(entrance& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
+                            wait_reason why, std::int64_t until, stops on_stop, place where,
                             const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where, at);
   return wait_contested(in, lock, queue, slot, why, until, on_stop, where, at);
 }
 
-wait_result wait_contested_at(entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
-                              std::int64_t until, const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+wait_result wait_contested_at(entrance& in, settled_lock& lock, wait_queue& queue, void* slot,
+                              wait_reason why, std::int64_t until,
+                              const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   return wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back, at);
 }
 
-std::int32_t wait_and_unlock(entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+std::int32_t wait_and_unlock(entrance& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
                              std::int64_t until, const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   return wait_settled(in, lock, queue, slot, why, until, at);
 }

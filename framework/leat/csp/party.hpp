@@ -51,7 +51,7 @@
 namespace leat::csp {
 
 using sched::entered;
-using sched::entry;
+using sched::entrance;
 using sched::G;
 using sched::M;
 using sched::wait_reason;
@@ -144,7 +144,7 @@ class party {
 
   // Steps 3 to 5 but for the unlinking. Returns the index of the waiter that was claimed, or an outcome.
   // The caller is inside the runtime, which `in` knows; it may come back on another M.
-  std::int32_t wait(entry& in, wait_reason why, std::int64_t until, stops = stops::end_it,
+  std::int32_t wait(entrance& in, wait_reason why, std::int64_t until, stops = stops::end_it,
                     const char* at = nullptr) noexcept;
   // Instead of a wait, when the enrolling side has changed its mind: outcome_given_up, or what it has been
   // claimed for meanwhile by somebody else. Then it must still unlink itself, as after a wait.
@@ -200,11 +200,11 @@ struct wait_result {
 // Waits in the queue and drops the lock on the way. When it returns, the lock is not held and nothing of
 // this wait is left in the queue. Any thread; `in` may come back on another M. `at` is the name of what it
 // waits at, for a report of a deadlock.
-wait_result wait_and_unlock(entry& in, ranked_spinlock& lock, wait_queue& queue, void* slot, wait_reason why,
-                            std::int64_t until, stops = stops::end_it, place = place::at_the_back,
-                            const char* at = nullptr) noexcept LEAT_RELEASE(lock);
+wait_result wait_and_unlock(entrance& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
+                            wait_reason why, std::int64_t until, stops = stops::end_it,
+                            place = place::at_the_back, const char* at = nullptr) noexcept LEAT_RELEASE(lock);
 // The same for what is used most: the claimer's verdict, which must not be 0, or an outcome.
-std::int32_t wait_and_unlock(entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
+std::int32_t wait_and_unlock(entrance& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
                              std::int64_t until, const char* at) noexcept LEAT_RELEASE(lock);
 
 waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept;

@@ -45,7 +45,7 @@ inline const void* as_checked(const settled_lock& l) noexcept { return l.address
 
 // The lock is dropped by the far side of the switch, which no analysis follows.
 template <class Lock>
-[[gnu::always_inline]] inline wait_result wait_plain(entry& in, Lock& lock, wait_queue& queue, void* slot,
+[[gnu::always_inline]] inline wait_result wait_plain(entrance& in, Lock& lock, wait_queue& queue, void* slot,
                                                      wait_reason why, stops on_stop, place where,
                                                      const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
@@ -73,12 +73,13 @@ template <class Lock>
 }
 
 // Any other than a plain one.
-wait_result wait_contested_at(entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
-                              std::int64_t until, const char* at) noexcept LEAT_RELEASE(lock);
+wait_result wait_contested_at(entrance& in, settled_lock& lock, wait_queue& queue, void* slot,
+                              wait_reason why, std::int64_t until, const char* at) noexcept
+    LEAT_RELEASE(lock);
 
 // The second wait_and_unlock.
 [[gnu::always_inline]] inline std::int32_t wait_settled(
-    entry& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why, std::int64_t until,
+    entrance& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why, std::int64_t until,
     const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   const wait_result r = in.m && until == forever
                             ? wait_plain(in, lock, queue, slot, why, stops::end_it, place::at_the_back, at)

@@ -54,7 +54,7 @@ using sched::seat;
 
 // The seat of the calling M, null on any other thread. It depends on the thread alone, so that it is good
 // outside the runtime too, until the G parks.
-inline seat* seat_of(const sched::entry& in) noexcept { return in.m ? in.m->locks : nullptr; }
+inline seat* seat_of(const sched::entrance& in) noexcept { return in.m ? in.m->locks : nullptr; }
 inline seat* seat_here() noexcept {
   sched::M* const m = sched::current_m();
   return m ? m->locks : nullptr;

@@ -44,7 +44,8 @@ void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
 }  // namespace
 
 bool let_others_run_first(entered& in, int turn) noexcept {
-  if (!in.m || turn >= 2) return false;
+  // A G with a thread of its own goes through the global queue to yield: it may as well park.
+  if (!in.m || turn >= 2 || in.m->locked_g) return false;
   const sched::P* const p = in.m->p.load(std::memory_order_relaxed);
   if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty_for_owner())) return false;
   in.m = in.m->sched.yield(in.m, false);

@@ -52,9 +52,9 @@ class shield {
 
 // The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in
 // being. Whoever holds it in the end leaves.
-class entry {
+class entrance {
  public:
-  [[gnu::always_inline]] entry() noexcept {
+  [[gnu::always_inline]] entrance() noexcept {
     M* const here = current_m();
     if (here && (g_ = here->cur.load(std::memory_order_relaxed)) != nullptr) [[likely]] {
       m = here->gate.enter() ? here : enter_slow(here);
@@ -83,10 +83,10 @@ class entry {
 };
 
 // The same, which leaves at the end of its scope.
-class entered : public entry {
+class entered : public entrance {
  public:
   [[gnu::always_inline]] entered() noexcept = default;
-  [[gnu::always_inline]] explicit entered(const entry& e) noexcept : entry(e) {}
+  [[gnu::always_inline]] explicit entered(const entrance& e) noexcept : entrance(e) {}
   [[gnu::always_inline]] ~entered() { leave(); }
   entered(const entered&) = delete;
   entered& operator=(const entered&) = delete;
