@@ -51,6 +51,14 @@ void unbox(channel_base& from, boxed<T>&& box, std::optional<T>& to) {
   }
 }
 
+// The end of a send that found no room and does not wait.
+template <class T>
+[[gnu::noinline]] send_status send_by_policy(many_channel<T>& to, sched::entrance in, T& v) noexcept {
+  std::optional<T> evicted;  // destroyed outside the runtime
+  const sched::entered inside(in);
+  return to.send_full(v, evicted);
+}
+
 // Leaves v alone unless it returns sent.
 template <class T>
 [[gnu::noinline]] send_status send_slowly(channel_base* c, T& v, std::int64_t until) {
@@ -74,9 +82,13 @@ template <class T>
   } else if (c->kind() >= flavour::broadcast) {
     return send_special(*c, v, until);
   } else {
-    std::optional<T> evicted;
-    entered in;
-    s = static_cast<many_channel<T>*>(c)->send(in, v, evicted, until);
+    auto& many = *static_cast<many_channel<T>*>(c);
+    sched::entrance in;
+    if (!many.send_now(in, v, until, s)) {
+      if (many.must_wait(until)) return many.wait_to_send(in, &v, until);
+      return send_by_policy(many, in, v);
+    }
+    in.leave();
   }
   if (s == send_status::stopped) [[unlikely]]
     throw_if_insisted();

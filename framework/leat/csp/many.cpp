@@ -43,6 +43,13 @@ recv_status received_by(std::int32_t r) noexcept {
   return r == outcome_stopped ? recv_status::stopped : recv_status::timeout;
 }
 
+send_status sent_by(std::int32_t r) noexcept {
+  if (r == verdict_done) [[likely]]
+    return send_status::sent;
+  if (r > 0) return send_status::closed;
+  return r == outcome_stopped ? send_status::stopped : send_status::timeout;
+}
+
 }  // namespace
 
 LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance open, void* to, std::int64_t until)
@@ -57,6 +64,18 @@ LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance open, void*
   return s;
 }
 
+LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance open, void* from,
+                                                         std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  send_status s{};
+  {
+    entered in(open);
+    s = sent_by(wait_settled(in, lock_, senders_, from, wait_reason::send, until, name().c_str()));
+  }
+  if (s == send_status::stopped) [[unlikely]]
+    throw_if_insisted();
+  return s;
+}
+
 recv_status many_base::wait_to_receive_inside(entrance& in, void* to,
                                               std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   return received_by(wait_and_unlock(in, lock_, receivers_, to, wait_reason::receive, until, name().c_str()));
@@ -64,11 +83,7 @@ recv_status many_base::wait_to_receive_inside(entrance& in, void* to,
 
 send_status many_base::wait_to_send_inside(entrance& in, void* from,
                                            std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  const std::int32_t r = wait_settled(in, lock_, senders_, from, wait_reason::send, until, name().c_str());
-  if (r == verdict_done) [[likely]]
-    return send_status::sent;
-  if (r > 0) return send_status::closed;
-  return r == outcome_stopped ? send_status::stopped : send_status::timeout;
+  return sent_by(wait_and_unlock(in, lock_, senders_, from, wait_reason::send, until, name().c_str()));
 }
 
 }  // namespace leat::csp

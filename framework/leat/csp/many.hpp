@@ -36,10 +36,12 @@ namespace leat::csp {
 // What does not depend on the type, and who waits.
 class many_base : public channel_base {
  public:
-  // The end of a receive that must wait: waits, with the lock held at first; leaves the runtime; throws
-  // leat::stopped if that is insisted on.
+  // The end of a receive, or of a send, that must wait: waits, with the lock held at first; leaves the
+  // runtime; throws leat::stopped if that is insisted on.
   recv_status wait_to_receive(entrance in, void* to, std::int64_t until);
   recv_status wait_to_receive(entered& in, void* to, std::int64_t until) = delete;  // it would leave again
+  send_status wait_to_send(entrance in, void* from, std::int64_t until);
+  send_status wait_to_send(entered& in, void* from, std::int64_t until) = delete;
 
  protected:
   using channel_base::channel_base;
@@ -77,29 +79,62 @@ class many_channel : public many_base {
     free_ring(ring_, alignof(Cell));
   }
 
-  // Moves v only if it returns sent. `evicted` gets what a policy pushed out, to be destroyed outside the
-  // runtime. The caller is inside it.
-  [[gnu::always_inline]] send_status send(entered& in, Cell& v, std::optional<Cell>& evicted,
-                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    if (until != at_once && in.stop_asked()) [[unlikely]]
-      return send_status::stopped;
+  // Moves v only if it is sent. False: there is no room; the lock is held, for wait_to_send if must_wait says
+  // so, else for send_full.
+  [[gnu::always_inline]] bool send_now(entrance& in, Cell& v, std::int64_t until,
+                                       send_status& s) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    if (until != at_once && in.stop_asked()) [[unlikely]] {
+      s = send_status::stopped;
+      return true;
+    }
     lock_.lock_standing_back(seat_of(in));
-    if (closed_) [[unlikely]]
-      return unlock_and(send_status::closed);
+    if (closed_) [[unlikely]] {
+      s = unlock_and(send_status::closed);
+      return true;
+    }
+    s = send_status::sent;
     if (!receivers_.empty()) {
       bool wake_it = false;
       if (waiter* const w = claim_first(receivers_, wake_it)) {
         give_locked(*w, v);
         lock_.unlock();
         if (wake_it) w->who->wake(in.m);
-        return send_status::sent;
+        return true;
       }
     }
-    if (count_ < capacity_) [[likely]] {
-      push_locked(v);
-      return unlock_and(send_status::sent);
+    if (count_ >= capacity_) [[unlikely]]
+      return false;
+    push_locked(v);
+    lock_.unlock();
+    return true;
+  }
+  bool must_wait(std::int64_t until) const noexcept { return full_ == leat::full::block && until != at_once; }
+  // By the policy; drops the lock. `evicted` gets what was pushed out, to be destroyed outside the runtime.
+  [[gnu::noinline]] send_status send_full(Cell& v, std::optional<Cell>& evicted) noexcept
+      LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    switch (full_) {
+      case leat::full::block:
+      case leat::full::fail: return unlock_and(send_status::full);
+      case leat::full::drop_oldest:
+      case leat::full::latest:
+        if (capacity_ > 0) {
+          pop_locked(evicted);
+          ++dropped_;
+          push_locked(v);
+          return unlock_and(send_status::sent);
+        }
+        [[fallthrough]];
+      case leat::full::drop_newest: break;
     }
-    return send_full(in, v, evicted, until);
+    ++sent_;
+    ++dropped_;
+    return unlock_and(send_status::dropped);
+  }
+  [[gnu::always_inline]] send_status send(entered& in, Cell& v, std::optional<Cell>& evicted,
+                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+    send_status s{};
+    if (send_now(in, v, until, s)) return s;
+    return must_wait(until) ? wait_to_send_inside(in, &v, until) : send_full(v, evicted);
   }
 
   // False: it must wait, and the lock is held.
@@ -297,29 +332,6 @@ class many_channel : public many_base {
     s->verdict = verdict_done;
     if (wake_it) woken = s;
     return true;
-  }
-
-  [[gnu::noinline]] send_status send_full(entered& in, Cell& v, std::optional<Cell>& evicted,
-                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    switch (full_) {
-      case leat::full::block: break;
-      case leat::full::fail: return unlock_and(send_status::full);
-      case leat::full::drop_oldest:
-      case leat::full::latest:
-        if (capacity_ > 0) {
-          pop_locked(evicted);
-          ++dropped_;
-          push_locked(v);
-          return unlock_and(send_status::sent);
-        }
-        [[fallthrough]];
-      case leat::full::drop_newest:
-        ++sent_;
-        ++dropped_;
-        return unlock_and(send_status::dropped);
-    }
-    if (until == at_once) return unlock_and(send_status::full);
-    return wait_to_send_inside(in, &v, until);
   }
 
   attempt enroll_recv_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
