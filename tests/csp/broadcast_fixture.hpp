@@ -84,7 +84,7 @@ inline int choose(std::vector<test_case*> cases, std::int64_t until = csp::forev
     if (a == attempt::done || a == attempt::dropped) return static_cast<int>(i);
     if (a == attempt::closed) return -1;
   }
-  csp::party me(in.m ? &in.g() : nullptr, csp::party::contested_t{});
+  csp::contested_party me(in.m ? &in.g() : nullptr);
   int result = -3;
   bool waits = true;
   std::size_t enrolled = 0;

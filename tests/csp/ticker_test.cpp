@@ -300,7 +300,7 @@ TEST_CASE("a ticker in a select: the case is due when it says, and a cancel is t
     auto waits = spawn_and_let_receive([&] {
       leat::csp::entered in;
       CHECK(base.try_case(in, c) == attempt::pending);
-      leat::csp::party me(&in.g(), leat::csp::party::contested_t{});
+      leat::csp::contested_party me(&in.g());
       c.place.who = &me;
       CHECK(base.enroll(in, c, me) == attempt::pending);
       const auto until = base.due();
@@ -315,7 +315,7 @@ TEST_CASE("a ticker in a select: the case is due when it says, and a cancel is t
     const leat::in<tick> past = leat::after(0s);
     leat::csp::entered in;
     CHECK(past.base()->due() <= leat::now_ns());
-    leat::csp::party me(&in.g(), leat::csp::party::contested_t{});
+    leat::csp::contested_party me(&in.g());
     c.place.who = &me;
     CHECK(past.base()->enroll(in, c, me) == attempt::done);
     CHECK(to->number == 1);

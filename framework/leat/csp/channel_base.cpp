@@ -82,7 +82,7 @@ void free_ring(void* ring, std::size_t align) noexcept { ::operator delete (ring
 std::int32_t wait_on_nil(wait_reason why, std::int64_t until) noexcept {
   if (until == at_once) return outcome_timeout;
   entered in;
-  party me(in.m ? &in.g() : nullptr, party::contested_t{});
+  contested_party me(in.m ? &in.g() : nullptr);
   return me.wait(in, why, until, stops::end_it, "nil");
 }
 

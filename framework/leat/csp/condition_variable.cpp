@@ -15,7 +15,7 @@ condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>&
                             "condition_variable: the mutex is not locked");
   sched::M* const here = sched::current_m();
   sched::G* const g = here ? here->cur.load(std::memory_order_relaxed) : nullptr;
-  csp::party me(g, csp::party::contested_t{});
+  csp::contested_party me(g);
   csp::waiter w;
   w.who = &me;
   const sched::shield unbroken;

@@ -64,6 +64,7 @@ csp::waiter* mutex::claim_for(mutex* address, bucket& b,
     csp::waiter& w = *i++;
     if (static_cast<const record*>(w.slot)->of != address) continue;
     if (address->woken_) return nullptr;
+    csp::prefetch_frames(w);
     b.queue.unlink(w);
     const csp::party::claimed c = w.who->try_claim(w.index);
     if (c == csp::party::claimed::lost) continue;  // it counts itself off when it leaves

@@ -19,8 +19,10 @@ party::claimed party::claim_contested(std::int32_t what) noexcept {
   return s == open ? claimed::wake_it : claimed::wakes_itself;
 }
 
+void party::signal_thread() noexcept { static_cast<contested_party*>(this)->event_.signal(); }
+
 // While it sleeps it is not inside: the runtime must be able to end.
-std::int32_t party::wait_as_thread(std::int64_t until) noexcept {
+std::int32_t contested_party::wait_as_thread(std::int64_t until) noexcept {
   struct outside {
     outside() noexcept { sched::plain_thread_leaves(); }
     ~outside() { sched::plain_thread_enters(); }
@@ -33,18 +35,18 @@ std::int32_t party::wait_as_thread(std::int64_t until) noexcept {
   }
 }
 
-std::int32_t party::give_up() noexcept {
+std::int32_t contested_party::give_up() noexcept {
   if (claim_contested(outcome_given_up) != claimed::lost) return outcome_given_up;
   while (!g_ && !event_.wait()) {  // an open party is woken by its claimer, who may still be at it
   }
   return state();
 }
 
-std::int32_t party::wait(entrance& in, wait_reason why, std::int64_t until, stops on_stop,
-                         const char* at) noexcept {
+std::int32_t contested_party::wait(entrance& in, wait_reason why, std::int64_t until, stops on_stop,
+                                   const char* at) noexcept {
   if (!g_) return wait_as_thread(until);
   struct contested_wait : interruptible {
-    party* who;
+    contested_party* who;
   } w;
   w.who = this;
   w.at = at;
@@ -56,7 +58,7 @@ std::int32_t party::wait(entrance& in, wait_reason why, std::int64_t until, stop
   const bool timed = until != forever;
   if (timed) {
     constexpr auto claim = [](void* arg) noexcept {
-      return static_cast<party*>(arg)->claim_contested(outcome_timeout) == claimed::wake_it;
+      return static_cast<contested_party*>(arg)->claim_contested(outcome_timeout) == claimed::wake_it;
     };
     s.arm_claim(*in.m, g, until, claim, this);
   }
@@ -65,7 +67,7 @@ std::int32_t party::wait(entrance& in, wait_reason why, std::int64_t until, stop
     in.m = s.park(
         in.m, why,
         [](void* arg) noexcept {
-          auto* const me = static_cast<party*>(arg);
+          auto* const me = static_cast<contested_party*>(arg);
           G* const parked = me->g_;
           auto* const on = static_cast<M*>(parked->ctx.on);
           std::int32_t not_yet = enrolling;
@@ -109,6 +111,7 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* exc
 
 void claim_all(wait_queue& queue, std::uint8_t verdict, waiter_list& woken) noexcept {
   while (waiter* const w = queue.list.front()) {
+    prefetch_frames(*w);
     queue.unlink(*w);
     w->verdict = verdict;
     // One that wakes itself may be gone as soon as the lock is dropped; one to be woken is not.
@@ -126,7 +129,7 @@ template <class Lock>
 [[gnu::noinline]] wait_result wait_contested(entrance& in, Lock& lock, wait_queue& queue, void* slot,
                                              wait_reason why, std::int64_t until, stops on_stop, place where,
                                              const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  party me(in.m ? &in.g() : nullptr, party::contested_t{});
+  contested_party me(in.m ? &in.g() : nullptr);
   waiter w;
   w.who = &me;
   w.slot = slot;

@@ -3,8 +3,9 @@
 // The one waiter mechanism: what sends, receives, selects, locks, timeouts and stops wait with.
 //
 // A `party` is one wait of one G or plain thread; a `waiter` is its place in one queue. Both live on the
-// waiting side's stack. Whoever has what a party waits for *claims* it, gives it the thing, and wakes it.
-// Exactly one claim succeeds per wait; all others, however late, find the state taken and do nothing.
+// waiting side's stack; in a plain wait they share a cache line. Whoever has what a party waits for *claims*
+// it, gives it the thing, and wakes it. Exactly one claim succeeds per wait; all others, however late, find
+// the state taken and do nothing.
 //
 // Plain wait (one queue, no deadline, on a G). Everything is decided under the queue's lock: the G links
 // its waiter, parks, and the lock is dropped on the far side of the switch. Claiming is unlinking; a stop
@@ -115,9 +116,6 @@ class party {
  public:
   // A plain wait of the calling G.
   explicit party(G& g) noexcept : g_(&g), places_(1) {}
-  // A contested wait of the calling G, or of a plain thread (null).
-  struct contested_t {};
-  party(G* g, contested_t) noexcept : g_(g), contested_(true), state_(g ? enrolling : open) {}
   party(const party&) = delete;
   party& operator=(const party&) = delete;
 
@@ -142,14 +140,6 @@ class party {
   // After a plain wait: whoever claimed it readied the G afterwards.
   std::int32_t plain_state() const noexcept { return state_.load(std::memory_order_relaxed); }
 
-  // Steps 3 to 5 but for the unlinking. Returns the index of the waiter that was claimed, or an outcome.
-  // The caller is inside the runtime, which `in` knows; it may come back on another M.
-  std::int32_t wait(entrance& in, wait_reason why, std::int64_t until, stops = stops::end_it,
-                    const char* at = nullptr) noexcept;
-  // Instead of a wait, when the enrolling side has changed its mind: outcome_given_up, or what it has been
-  // claimed for meanwhile by somebody else. Then it must still unlink itself, as after a wait.
-  std::int32_t give_up() noexcept;
-
   G* g() const noexcept { return g_; }
   bool contested() const noexcept { return contested_; }
   // For those who look for deadlocks: in how many queues it stands, once it does in all and nothing but what
@@ -161,19 +151,40 @@ class party {
     if (g_) [[likely]] {
       sched::make_ready(m, g_);
     } else {
-      event_.signal();
+      signal_thread();
     }
   }
 
- private:
+ protected:
   static constexpr std::int32_t enrolling = -10, open = -11;
+  // A contested wait.
+  explicit party(G* g) noexcept : g_(g), contested_(true), state_(g ? enrolling : open) {}
   claimed claim_contested(std::int32_t what) noexcept;
-  std::int32_t wait_as_thread(std::int64_t until) noexcept;
+  void signal_thread() noexcept;
 
   G* const g_;
   const bool contested_ = false;
   atom<std::uint16_t> places_{0};
   atom<std::int32_t> state_{enrolling};
+};
+
+class contested_party final : public party {
+ public:
+  // The wait of the calling G, or of a plain thread (null).
+  explicit contested_party(G* g) noexcept : party(g) {}
+
+  // Steps 3 to 5 but for the unlinking. Returns the index of the waiter that was claimed, or an outcome.
+  // The caller is inside the runtime, which `in` knows; it may come back on another M.
+  std::int32_t wait(entrance& in, wait_reason why, std::int64_t until, stops = stops::end_it,
+                    const char* at = nullptr) noexcept;
+  // Instead of a wait, when the enrolling side has changed its mind: outcome_given_up, or what it has been
+  // claimed for meanwhile by somebody else. Then it must still unlink itself, as after a wait.
+  std::int32_t give_up() noexcept;
+
+ private:
+  friend class party;
+  std::int32_t wait_as_thread(std::int64_t until) noexcept;
+
   sched::thread_event event_;  // plain threads
 };
 
@@ -209,12 +220,31 @@ std::int32_t wait_and_unlock(entrance& in, settled_lock& lock, wait_queue& queue
 
 waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept;
 
+// The frames of a wait lie around its waiter: what its claimer reads and writes, and what the G reads when it
+// goes on. With many Gs each of their lines is a miss, and one after another, by way of the waiter, the G,
+// its context and its stack pointer, they take longer than all else in a hand-over: so all are asked for at
+// once, by the first that is known. How many there are is a matter of how the compiler lays out a plain wait
+// (the distance from its stack pointer to the waiter, and on to the value): AArch64 saves more registers
+// below it. Always inlined, as sched::prefetch_stack.
+[[gnu::always_inline]] inline void prefetch_frames(const waiter& w) noexcept {
+#if defined(__aarch64__)
+  constexpr int below = 5, above = 3;
+#else
+  constexpr int below = 3, above = 4;
+#endif
+  const char* const at = reinterpret_cast<const char*>(&w);
+#pragma GCC unroll 16
+  for (int line = -below; line <= above; ++line)
+    if (line != 0) __builtin_prefetch(at + line * 64);
+}
+
 // Takes the first waiter that can be claimed out of the queue, or null. The caller gives it the thing under
 // the same lock, drops the lock, and then wakes it if `wake_it` says so.
 [[gnu::always_inline]] inline waiter* claim_first(wait_queue& queue, bool& wake_it,
                                                   const party* except = nullptr) noexcept {
   waiter* const w = queue.list.front();
   if (!w) return nullptr;
+  prefetch_frames(*w);
   if (w->who->contested()) return claim_first_contested(queue, wake_it, except);
   queue.unlink(*w);
   w->who->claim_plain(w->index);

@@ -49,8 +49,13 @@ template <class Lock>
                                                      wait_reason why, stops on_stop, place where,
                                                      const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
-  party me(g);
-  waiter w;
+  // All that a claimer looks at, in one line.
+  struct alignas(64) {
+    waiter w;
+    party me;
+  } here{{}, party(g)};
+  static_assert(sizeof here == 64 || sizeof(void*) != 8);
+  auto& [w, me] = here;
   w.who = &me;
   w.slot = slot;
   plain_wait<Lock> p;

@@ -120,7 +120,7 @@ class selection {
   }
 
   int wait(entered& in) noexcept {
-    party me(in.m ? &in.g() : nullptr, party::contested_t{});
+    contested_party me(in.m ? &in.g() : nullptr);
     std::int64_t until = until_;
     std::size_t enrolled = 0;
     std::uint16_t places = 0;

@@ -29,7 +29,7 @@ csp::G* current_g() noexcept {
 }  // namespace
 
 operation::operation(const char* what, deadline until)
-    : what_(what), until_(until), g_(current_g()), first_(g_, csp::party::contested_t{}) {
+    : what_(what), until_(until), g_(current_g()), first_(g_) {
   require_runtime();  // now: once it has been started, the operation must be waited for
   if (g_) {
     sched::throw_if_insisted(*g_);

@@ -60,7 +60,7 @@ class operation {
   end_of_wait wait(const Executor& executor) {
     const end_of_wait how = wait_first();
     if (how == end_of_wait::completed) return how;
-    second_.emplace(g_, csp::party::contested_t{});
+    second_.emplace(g_);
     try {
       asio::post(executor, canceller(*this));
     } catch (...) {
@@ -110,8 +110,8 @@ class operation {
   const deadline until_;
   csp::G* const g_;
   bool may_start_ = true;
-  csp::party first_;
-  std::optional<csp::party> second_;
+  csp::contested_party first_;
+  std::optional<csp::contested_party> second_;
   std::atomic<int> open_{2};            // the handler and the canceller, once it has come to that
   std::atomic<bool> completed_{false};  // relaxed: those who look exclude one another
   asio::cancellation_signal* signal_;   // kept from one operation of a G to the next, with its memory

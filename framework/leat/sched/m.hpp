@@ -53,7 +53,6 @@ struct alignas(64) M : fiber::thread {
   atom<P*> p{nullptr};            // written by the thread itself; by sysmon when it keeps the P
   atom<G*> cur{nullptr};          // written by the thread; read by reports
   atom<bool> yield_asked{false};  // sysmon: the slice is over
-  G* left = nullptr;              // the G that parked or yielded last; for comparing only
   G* picked = nullptr;            // chosen by a parking G for g0 to deal with
   g0_call call;
   std::atomic<G*> caller{nullptr};  // the G for which g0 runs a blocking call

@@ -47,7 +47,6 @@ namespace leat::sched {
                                                           void* arg) noexcept {
   G* const next = p ? next_local(m, *p) : nullptr;
   m.cur.store(next, std::memory_order_relaxed);
-  m.left = &g;
   if (next) [[likely]] {
     next->become(g_status::running);
     if (why == event_kind::none) {
