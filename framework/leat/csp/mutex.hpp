@@ -52,7 +52,7 @@
 // holds, that is reported as a deadlock.
 //
 // A stop does not end lock(), which must not fail, nor does an insisted one. Model: tests/models/mutex.pml.
-// Stress: tests/csp/mutex_test.cpp.
+// Stress: tests/csp/mutex_test.cpp, mutex_calm_test.cpp.
 #pragma once
 #include <array>
 #include <atomic>

@@ -81,7 +81,7 @@ class selection {
       if (!anything_to_wait_for()) return select_closed;
       if (timeout_ >= 0 && until_ <= now_ns()) return timeout_;
       // Not with a deadline: nobody would look at it while others run.
-      if (turn < 2 && timeout_ < 0 && at_rings_alone() && let_others_run_first(in, turn)) continue;
+      if (timeout_ < 0 && at_rings_alone() && let_others_run_first(in, turn)) continue;
       if (const int i = wait(in); i != look_again) return i;
     }
   }
