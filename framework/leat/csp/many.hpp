@@ -39,9 +39,10 @@ class many_base : public channel_base {
   // The end of a receive, or of a send, that must wait: waits, with the lock held at first; leaves the
   // runtime; throws leat::stopped if that is insisted on.
   recv_status wait_to_receive(entrance in, void* to, std::int64_t until);
-  recv_status wait_to_receive(entered& in, void* to, std::int64_t until) = delete;  // it would leave again
+  recv_status wait_to_receive(const entered& in, void* to,
+                              std::int64_t until) = delete;  // it would leave again
   send_status wait_to_send(entrance in, void* from, std::int64_t until);
-  send_status wait_to_send(entered& in, void* from, std::int64_t until) = delete;
+  send_status wait_to_send(const entered& in, void* from, std::int64_t until) = delete;
 
  protected:
   using channel_base::channel_base;
@@ -80,7 +81,7 @@ class many_channel : public many_base {
   }
 
   // Moves v only if it is sent. False: there is no room; the lock is held, for wait_to_send if must_wait says
-  // so, else for send_full.
+  // so, else for apply_policy_and_unlock.
   [[gnu::always_inline]] bool send_now(entrance& in, Cell& v, std::int64_t until,
                                        send_status& s) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (until != at_once && in.stop_asked()) [[unlikely]] {
@@ -110,7 +111,7 @@ class many_channel : public many_base {
   }
   bool must_wait(std::int64_t until) const noexcept { return full_ == leat::full::block && until != at_once; }
   // By the policy; drops the lock. `evicted` gets what was pushed out, to be destroyed outside the runtime.
-  [[gnu::noinline]] send_status send_full(Cell& v, std::optional<Cell>& evicted) noexcept
+  [[gnu::noinline]] send_status apply_policy_and_unlock(Cell& v, std::optional<Cell>& evicted) noexcept
       LEAT_NO_THREAD_SAFETY_ANALYSIS {
     switch (full_) {
       case leat::full::block:
@@ -134,7 +135,7 @@ class many_channel : public many_base {
                                           std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     send_status s{};
     if (send_now(in, v, until, s)) return s;
-    return must_wait(until) ? wait_to_send_inside(in, &v, until) : send_full(v, evicted);
+    return must_wait(until) ? wait_to_send_inside(in, &v, until) : apply_policy_and_unlock(v, evicted);
   }
 
   // False: it must wait, and the lock is held.

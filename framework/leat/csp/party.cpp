@@ -19,7 +19,12 @@ party::claimed party::claim_contested(std::int32_t what) noexcept {
   return s == open ? claimed::wake_it : claimed::wakes_itself;
 }
 
-void party::signal_thread() noexcept { static_cast<contested_party*>(this)->event_.signal(); }
+void party::wake_contested(M* m) noexcept {
+  if (!g_) return static_cast<contested_party*>(this)->event_.signal();
+  // Its waiters may be far from the frames that it goes on in.
+  if (m) return m->sched.ready(m, g_);
+  sched::make_ready(m, g_);
+}
 
 // While it sleeps it is not inside: the runtime must be able to end.
 std::int32_t contested_party::wait_as_thread(std::int64_t until) noexcept {

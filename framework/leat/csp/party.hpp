@@ -148,10 +148,10 @@ class party {
   void note_places(std::uint16_t n) noexcept { places_.store(n, std::memory_order_relaxed); }
   // Only after a claim that said wake_it; the party may be gone when it returns.
   void wake(M* m) noexcept {
-    if (g_) [[likely]] {
+    if (!contested_) [[likely]] {
       sched::make_ready(m, g_);
     } else {
-      signal_thread();
+      wake_contested(m);
     }
   }
 
@@ -160,7 +160,7 @@ class party {
   // A contested wait.
   explicit party(G* g) noexcept : g_(g), contested_(true), state_(g ? enrolling : open) {}
   claimed claim_contested(std::int32_t what) noexcept;
-  void signal_thread() noexcept;
+  void wake_contested(M* m) noexcept;
 
   G* const g_;
   const bool contested_ = false;
@@ -220,22 +220,24 @@ std::int32_t wait_and_unlock(entrance& in, settled_lock& lock, wait_queue& queue
 
 waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* except) noexcept;
 
-// The frames of a wait lie around its waiter: what its claimer reads and writes, and what the G reads when it
-// goes on. With many Gs each of their lines is a miss, and one after another, by way of the waiter, the G,
-// its context and its stack pointer, they take longer than all else in a hand-over: so all are asked for at
-// once, by the first that is known. How many there are is a matter of how the compiler lays out a plain wait
-// (the distance from its stack pointer to the waiter, and on to the value): AArch64 saves more registers
-// below it. Always inlined, as sched::prefetch_stack.
+// The frames of a plain wait lie around its waiter: what its claimer reads and writes, and what the G reads
+// when it goes on. With many Gs each of their lines is a miss, and one after another, by way of the waiter,
+// the G, its context and its stack pointer, they take longer than all else in a hand-over: so all are asked
+// for at once, by the first that is known. For any other wait it is a few lines in vain; to ask first which
+// it is would be a miss. How many there are is a matter of how the compiler lays out a plain wait (the
+// distance from its stack pointer to the waiter, and on to the value): AArch64 saves more registers below it.
+// Elsewhere it is a guess. Always inlined, as sched::prefetch_stack.
 [[gnu::always_inline]] inline void prefetch_frames(const waiter& w) noexcept {
 #if defined(__aarch64__)
-  constexpr int below = 5, above = 3;
+  constexpr std::uintptr_t below = 5, above = 3;
 #else
-  constexpr int below = 3, above = 4;
+  constexpr std::uintptr_t below = 3, above = 4;
 #endif
-  const char* const at = reinterpret_cast<const char*>(&w);
+  constexpr std::uintptr_t line = 64;
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(&w) - below * line;
 #pragma GCC unroll 16
-  for (int line = -below; line <= above; ++line)
-    if (line != 0) __builtin_prefetch(at + line * 64);
+  for (std::uintptr_t i = 0; i <= below + above; ++i)
+    if (i != below) __builtin_prefetch(reinterpret_cast<const void*>(first + i * line));
 }
 
 // Takes the first waiter that can be claimed out of the queue, or null. The caller gives it the thing under

@@ -2,6 +2,11 @@
 //
 // The plain wait of party.hpp, inlined into what waits most. For the sources of csp.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
 #include <leat/csp/party.hpp>
 #include <leat/sched/interrupt.hpp>
 #include <leat/sched/next_local.hpp>
@@ -49,13 +54,19 @@ template <class Lock>
                                                      wait_reason why, stops on_stop, place where,
                                                      const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
-  // All that a claimer looks at, in one line.
-  struct alignas(64) {
+  // All that a claimer looks at, in one line. Aligned by hand: for a variable that asks for more than the
+  // stack has, GCC makes a frame whose beginning is kept in memory, and a walk that starts while stacks are
+  // switched would read that by way of the other G's frame pointer (tests/csp/stepped_walk_test.cpp).
+  struct line {
+    explicit line(G& by) noexcept : me(by) {}
     waiter w;
     party me;
-  } here{{}, party(g)};
-  static_assert(sizeof here == 64 || sizeof(void*) != 8);
-  auto& [w, me] = here;
+  };
+  constexpr std::size_t size = 64, aligned = 16;
+  static_assert(sizeof(line) <= size && alignof(line) <= aligned && std::is_trivially_destructible_v<line>);
+  alignas(aligned) std::byte room[2 * size - aligned];
+  std::byte* const begin = room + (size - 1 - (reinterpret_cast<std::uintptr_t>(room) + size - 1) % size);
+  auto& [w, me] = *new (begin) line(g);
   w.who = &me;
   w.slot = slot;
   plain_wait<Lock> p;

@@ -134,6 +134,7 @@ bool shared_mutex::try_lock_shared_until(deadline until) {
 // The front waiter leaves the queue. True: it has the lock.
 bool shared_mutex::claim_front_locked(csp::waiter_list& woken) noexcept {
   csp::waiter* const w = queue_.list.front();
+  csp::prefetch_frames(*w);
   queue_.unlink(*w);
   const csp::party::claimed c = w->who->try_claim(w->index);
   if (c == csp::party::claimed::wake_it) woken.push_back(w);

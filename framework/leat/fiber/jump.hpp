@@ -37,6 +37,7 @@ using start_fn = void (*)(arrival);
 inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
 
 // A walk of the stack that a signal begins within a jump must end there: neither stack is as the tables say.
+// On x86-64 it must not look for the frame either, which a function may keep by way of its frame pointer.
 #if defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #define LEAT_CFI(text) text "\n\t"
 #else
@@ -106,7 +107,7 @@ static constexpr int red_zone = 128;
   register void* rdi asm("rdi") = to;
   register void* rsi asm("rsi") = give;
   asm volatile(
-      LEAT_CFI(".cfi_remember_state") LEAT_CFI(".cfi_undefined 16")
+      LEAT_CFI(".cfi_remember_state") LEAT_CFI(".cfi_def_cfa 7, 16") LEAT_CFI(".cfi_undefined 16")
       "lea 1f(%%rip), %%rax\n\t"
       "lea -%c[zone]-16(%%rsp), %%rsp\n\t"
       "mov %%rbp, (%%rsp)\n\t"

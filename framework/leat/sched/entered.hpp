@@ -16,8 +16,8 @@ namespace leat::sched {
 M* enter_slow(M* m) noexcept;
 void plain_thread_enters() noexcept;
 void plain_thread_leaves() noexcept;
-// scheduler::ready, but for its stack, which the caller has fetched. Any thread; `m` is the caller's M inside
-// the runtime, or null.
+// scheduler::ready, for a caller that has fetched the G's stack. Any thread; `m` is its M inside the runtime,
+// or null.
 void make_ready(M* m, G* g) noexcept;
 
 // Steady time as somebody last read it: sysmon while anything runs, an M that wakes, a plain thread when
