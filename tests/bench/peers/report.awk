@@ -42,12 +42,12 @@ function misses_goal(i) {
 function mark(i) { return goal[i] == "" || median[i, "leat"] == "" ? "" : misses_goal(i) ? " (missed)" : " (met)" }
 
 function tables(to,   i) {
-  print "| workload | P | unit | Leat | goal | Go | Boost.Fiber | to Go | to Boost |" > to
-  print "|---|---:|---|---:|---:|---:|---:|---:|---:|" > to
+  print "| workload | P | unit | Leat | least | goal | Go | Boost.Fiber | to Go | to Boost |" > to
+  print "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|" > to
   for (i = 1; i <= n; i++) {
     if (tcp[i]) continue
-    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[i], procs[i], unit[i], cell(i, "leat"), \
-      goal_text(i) mark(i), cell(i, "go"), cell(i, "boost"), ratio(median[i, "go"], median[i, "leat"]), \
+    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[i], procs[i], unit[i], cell(i, "leat"), \
+      number(low[i, "leat"]), goal_text(i) mark(i), cell(i, "go"), cell(i, "boost"), ratio(median[i, "go"], median[i, "leat"]), \
       ratio(median[i, "boost"], median[i, "leat"]) > to
   }
   if (!any_tcp) return
@@ -65,7 +65,8 @@ function tables(to,   i) {
 }
 function explain(to) {
   print "Medians over rounds in which Leat and its peers take turns, ± half the spread between the least and the most. Lower is" > to
-  print "better, but for requests a second; \"to Go\" is how many times as fast as Go Leat is: above 1 it leads.\n" > to
+  print "better, but for requests a second; \"to Go\" is how many times as fast as Go Leat is: above 1 it leads. Goals are for the" > to
+  print "median. \"least\" is Leat's best round: on a machine that is shared, what lies between the two is others' doing.\n" > to
 }
 
 # notes.txt: a paragraph under `## NAME [NAME...]`; what comes before the first is the page's own introduction.
