@@ -66,6 +66,7 @@ void broadcast_hub::refuse_locked(waiter_list& woken) noexcept {
     waiter& w = *i++;
     const bool of_a_select = &static_cast<op_case*>(w.slot)->place == &w;
     if (of_a_select) continue;
+    prefetch_frames(w);
     senders_.unlink(w);
     w.verdict = verdict_full;
     if (w.who->try_claim(w.index) == party::claimed::wake_it) woken.push_back(&w);

@@ -105,6 +105,7 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* exc
   for (waiter_list::iterator i = queue.list.begin(); i != queue.list.end();) {
     waiter& w = *i++;
     if (w.who == except) continue;
+    prefetch_frames(w);
     queue.unlink(w);
     const party::claimed c = w.who->try_claim(w.index);
     if (c == party::claimed::lost) continue;  // it is on its way out, and finds itself unlinked

@@ -55,8 +55,8 @@ template <class Lock>
                                                      const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
   // All that a claimer looks at, in one line. Aligned by hand: for a variable that asks for more than the
-  // stack has, GCC makes a frame whose beginning is kept in memory, and a walk that starts while stacks are
-  // switched would read that by way of the other G's frame pointer (tests/csp/stepped_walk_test.cpp).
+  // stack has, GCC makes a frame whose beginning is kept in memory, with an entry and an exit that are
+  // longer.
   struct line {
     explicit line(G& by) noexcept : me(by) {}
     waiter w;

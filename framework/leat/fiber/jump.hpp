@@ -37,7 +37,9 @@ using start_fn = void (*)(arrival);
 inline constexpr std::size_t saved_fp = 0, saved_pc = 8;
 
 // A walk of the stack that a signal begins within a jump must end there: neither stack is as the tables say.
-// On x86-64 it must not look for the frame either, which a function may keep by way of its frame pointer.
+// On x86-64 it must not look for the frame either, which a function may keep by way of its frame pointer: it
+// is said to be 16 from rsp (in bytes of the table, since Clang's assembler would count on from the
+// directive).
 #if defined(__GCC_HAVE_DWARF2_CFI_ASM)
 #define LEAT_CFI(text) text "\n\t"
 #else
@@ -93,8 +95,12 @@ void* fresh(void* top, std::size_t) noexcept {
 // the block lies below them. The place where the jump ends undoes that for itself.
 #if defined(LEAT_NO_RED_ZONE)
 static constexpr int red_zone = 0;
+#define LEAT_ARRIVED LEAT_CFI(".cfi_restore_state")
+#define LEAT_ARRIVED_PAST_RED_ZONE ""
 #else
 static constexpr int red_zone = 128;
+#define LEAT_ARRIVED ""
+#define LEAT_ARRIVED_PAST_RED_ZONE "lea %c[zone](%%rsp), %%rsp\n\t" LEAT_CFI(".cfi_restore_state")
 #endif
 #if defined(__CET__)
 #define LEAT_BRANCH_TARGET "endbr64\n\t"
@@ -107,7 +113,7 @@ static constexpr int red_zone = 128;
   register void* rdi asm("rdi") = to;
   register void* rsi asm("rsi") = give;
   asm volatile(
-      LEAT_CFI(".cfi_remember_state") LEAT_CFI(".cfi_def_cfa 7, 16") LEAT_CFI(".cfi_undefined 16")
+      LEAT_CFI(".cfi_remember_state") LEAT_CFI(".cfi_escape 0x0c, 7, 16") LEAT_CFI(".cfi_undefined 16")
       "lea 1f(%%rip), %%rax\n\t"
       "lea -%c[zone]-16(%%rsp), %%rsp\n\t"
       "mov %%rbp, (%%rsp)\n\t"
@@ -119,9 +125,9 @@ static constexpr int red_zone = 128;
       "mov %%rdx, %%rdi\n\t"
       "jmp *%%rax\n"
       "1:\n\t"
+      LEAT_ARRIVED
       LEAT_BRANCH_TARGET
-      "lea %c[zone](%%rsp), %%rsp\n\t"
-      LEAT_CFI(".cfi_restore_state")
+      LEAT_ARRIVED_PAST_RED_ZONE
       : "+r"(rdi), "+r"(rsi)
       : [zone] "i"(red_zone)
       : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
@@ -172,6 +178,8 @@ void* fresh(void* top, std::size_t size) noexcept {
 
 #endif
 #undef LEAT_CFI
+#undef LEAT_ARRIVED
+#undef LEAT_ARRIVED_PAST_RED_ZONE
 #undef LEAT_BRANCH_TARGET
 
 }  // namespace leat::fiber

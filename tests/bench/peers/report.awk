@@ -66,7 +66,7 @@ function tables(to,   i) {
 function explain(to) {
   print "Medians over rounds in which Leat and its peers take turns, ± half the spread between the least and the most. Lower is" > to
   print "better, but for requests a second; \"to Go\" is how many times as fast as Go Leat is: above 1 it leads. Goals are for the" > to
-  print "median. \"least\" is Leat's best round: on a machine that is shared, what lies between the two is others' doing.\n" > to
+  print "median. \"least\" is Leat's best round: on a machine that is shared, what lies between the two is others' doing as a rule.\n" > to
 }
 
 # notes.txt: a paragraph under `## NAME [NAME...]`; what comes before the first is the page's own introduction.
