@@ -27,12 +27,18 @@ void make_too_big(std::size_t capacity, const channel_options& o) {
 constexpr std::size_t most_of_all = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t too_big[] = {std::size_t{1} << (sizeof(std::size_t) * 8 - 4), most_of_all,
                                    most_of_all / 2 + 1, most_of_all - 1};
+// As many as a channel can hold at all, and together more than there are addresses.
+constexpr std::size_t too_many = std::numeric_limits<std::uint32_t>::max();
+struct large {
+  char bytes[std::size_t{1} << 16];
+};
 LEAT_CHILD(too_big_general) {
   for (const std::size_t capacity : too_big) {
     make_too_big<char>(capacity, {});
     make_too_big<long long>(capacity, {});
     make_too_big<fragile>(capacity, {});
   }
+  make_too_big<large>(too_many, {});
   const channel<char> c(1);  // and the next one can be made
   std::printf("then: %s\n", to_string(c.send('x')));
 }
@@ -41,6 +47,7 @@ LEAT_CHILD(too_big_single) {
     make_too_big<char>(capacity, single_options());
     make_too_big<long long>(capacity, single_options());
   }
+  make_too_big<large>(too_many, single_options());
   const channel<char> c(1, single_options());
   std::printf("then: %s\n", to_string(c.send('x')));
 }
@@ -54,10 +61,20 @@ TEST_CASE("a capacity above memory is an error that says so") {
     CHECK(r.exited(0));
     CHECK(!r.said("made"));
     CHECK(r.said("then: sent"));
-    for (const std::size_t capacity : too_big)
-      for (const std::size_t size : {sizeof(char), sizeof(long long)})
-        CHECK(r.said("no memory for a channel that holds " + std::to_string(capacity) + " values of " +
-                     std::to_string(size) + " bytes\n"));
+    const auto no_memory = [](std::size_t capacity, std::size_t size) {
+      return "no memory for a channel that holds " + std::to_string(capacity) + " values of " +
+             std::to_string(size) + " bytes\n";
+    };
+    CHECK(r.said(no_memory(too_many, sizeof(large))));
+    for (const std::size_t capacity : too_big) {
+      if (capacity > too_many) {
+        CHECK(r.said("a channel cannot hold " + std::to_string(capacity) + " values: at most " +
+                     std::to_string(too_many) + "\n"));
+      } else {
+        CHECK(r.said(no_memory(capacity, sizeof(char))));
+        CHECK(r.said(no_memory(capacity, sizeof(long long))));
+      }
+    }
   }
 }
 

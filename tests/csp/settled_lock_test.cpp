@@ -19,9 +19,7 @@ namespace {
 
 constexpr int enough = 512;  // sections of one M in a row, for a lock that was never revoked
 
-std::unique_ptr<settled_lock> fresh_lock() {
-  return std::make_unique<settled_lock>(lock_rank::channel, "under test");
-}
+std::unique_ptr<settled_lock> fresh_lock() { return std::make_unique<settled_lock>(); }
 
 // What the lock guards, and whether it does.
 struct guarded {
@@ -126,7 +124,7 @@ TEST_CASE("a lock that is taken under another, both settled at one seat, does no
   if (!settles_here()) return;
   const seated a, b;
   // The ranks are of locks that may be held together.
-  settled_lock outer(lock_rank::channel, "outer"), inner(lock_rank::timers, "inner");
+  settled_lock outer(lock_rank::channel), inner(lock_rank::timers);
   guarded g;
   use_with(outer, a.mine, g, enough);
   use_with(inner, a.mine, g, enough);

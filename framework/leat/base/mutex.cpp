@@ -33,13 +33,15 @@ void let_holder_run(int waits) noexcept {
 
 }  // namespace
 
-void ranked_spinlock::lock_slow() noexcept {
+namespace detail {
+
+void lock_slow(std::atomic<std::uint32_t>& word) noexcept {
   constexpr int spins_before_yield = 100;
   int waits = 0;
   do {
     int spins = 0;
     // Spinning on a plain load keeps the line shared until the holder writes it.
-    while (word_.load(std::memory_order_relaxed) != 0) {
+    while (word.load(std::memory_order_relaxed) != 0) {
       if (++spins < spins_before_yield) {
         cpu_pause();
       } else {
@@ -48,21 +50,18 @@ void ranked_spinlock::lock_slow() noexcept {
       }
     }
     // Acquire pairs with the release in unlock.
-  } while (word_.exchange(1, std::memory_order_acquire) != 0);
+  } while (word.exchange(1, std::memory_order_acquire) != 0);
 }
 
-void ranked_spinlock::lock_slow_standing_back() noexcept {
+void lock_slow_standing_back(std::atomic<std::uint32_t>& word) noexcept {
   constexpr int pauses = 100, tries_before_yield = 20;
   for (int tries = 0;; ++tries) {
     for (int i = 0; i < pauses; ++i) cpu_pause();
     // Acquire pairs with the release in unlock.
-    if (word_.load(std::memory_order_relaxed) == 0 && word_.exchange(1, std::memory_order_acquire) == 0)
-      return;
+    if (word.load(std::memory_order_relaxed) == 0 && word.exchange(1, std::memory_order_acquire) == 0) return;
     if (tries >= tries_before_yield) let_holder_run(tries - tries_before_yield);
   }
 }
-
-namespace detail {
 
 namespace {
 thread_local constinit volatile int held_mutexes = 0;

@@ -59,6 +59,10 @@ void note_locked(const void* lock, lock_info info) noexcept;
 void note_unlocked(const void* lock, lock_info info) noexcept;
 void check_locks_held(const void* allowed, const char* where) noexcept;
 
+// A spinlock's word was found taken: waits, and takes it.
+void lock_slow(std::atomic<std::uint32_t>& word) noexcept;
+void lock_slow_standing_back(std::atomic<std::uint32_t>& word) noexcept;
+
 }  // namespace detail
 
 // Before a switch to another stack: a lock would be released by another thread than took it.
@@ -122,34 +126,29 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
 };
 
 // For sections of a few dozen instructions that call nothing. A holder that the kernel put aside
-// makes the others yield, not burn their slice.
-class LEAT_CAPABILITY("spinlock") ranked_spinlock {
+// makes the others yield, not burn their slice. Lock is the class that is made of it, and has info().
+template <class Lock>
+class LEAT_CAPABILITY("spinlock") basic_spinlock {
  public:
-  ranked_spinlock(lock_rank rank, const char* name) noexcept
-      : checked_(detail::lock_order_checked), rank_(rank), name_(name) {}
-  ranked_spinlock(const ranked_spinlock&) = delete;
-  ranked_spinlock& operator=(const ranked_spinlock&) = delete;
+  basic_spinlock(const basic_spinlock&) = delete;
+  basic_spinlock& operator=(const basic_spinlock&) = delete;
 
   void lock() noexcept LEAT_ACQUIRE() {
-    if (checked_) [[unlikely]]
-      detail::check_lock_order(this, info());
+    check();
     // Acquire pairs with the release in unlock.
     if (word_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
-      lock_slow();
-    if (checked_) [[unlikely]]
-      detail::note_locked(this, info());
+      detail::lock_slow(word_);
+    note_locked();
   }
 
   // The same, for a lock that many take in quick succession: one who finds it taken stands back for about a
   // microsecond. Meanwhile its holder, and what the lock guards, stay in one core's cache; taking turns would
   // move them to and fro with each section. Not fair.
   void lock_standing_back() noexcept LEAT_ACQUIRE() {
-    if (checked_) [[unlikely]]
-      detail::check_lock_order(this, info());
+    check();
     if (word_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
-      lock_slow_standing_back();
-    if (checked_) [[unlikely]]
-      detail::note_locked(this, info());
+      detail::lock_slow_standing_back(word_);
+    note_locked();
   }
 
   // Cannot deadlock, so it may take any rank.
@@ -157,41 +156,55 @@ class LEAT_CAPABILITY("spinlock") ranked_spinlock {
     if (word_.load(std::memory_order_relaxed) != 0) return false;
     // Acquire pairs with the release in unlock.
     if (word_.exchange(1, std::memory_order_acquire) != 0) return false;
-    if (checked_) [[unlikely]]
-      detail::note_locked(this, info());
+    note_locked();
     return true;
   }
 
   void unlock() noexcept LEAT_RELEASE() {
-    if (checked_) [[unlikely]]
-      detail::note_unlocked(this, info());
-    // Release pairs with the acquire in lock, lock_slow and try_lock.
+    note_left();
+    // Release pairs with the acquire in lock, detail::lock_slow and try_lock.
     word_.store(0, std::memory_order_release);
   }
 
   // For a lock that is held by another right (csp/settled_lock.hpp): the same checks.
   void note_taken() noexcept {
-    if (checked_) [[unlikely]] {
-      detail::check_lock_order(this, info());
-      detail::note_locked(this, info());
-    }
+    check();
+    note_locked();
   }
   void note_left() noexcept {
     if (checked_) [[unlikely]]
       detail::note_unlocked(this, info());
   }
 
-  lock_rank rank() const noexcept { return rank_; }
-  const char* name() const noexcept { return name_; }
+  lock_rank rank() const noexcept { return info().rank; }
+  const char* name() const noexcept { return info().name; }
   bool is_checked() const noexcept { return checked_; }
 
+ protected:
+  basic_spinlock() noexcept : checked_(detail::lock_order_checked) {}
+
  private:
-  detail::lock_info info() const noexcept { return {name_, rank_}; }
-  void lock_slow() noexcept;
-  void lock_slow_standing_back() noexcept;
+  detail::lock_info info() const noexcept { return static_cast<const Lock*>(this)->info(); }
+  void check() const noexcept {
+    if (checked_) [[unlikely]]
+      detail::check_lock_order(this, info());
+  }
+  void note_locked() const noexcept {
+    if (checked_) [[unlikely]]
+      detail::note_locked(this, info());
+  }
 
   std::atomic<std::uint32_t> word_{0};
   const bool checked_;  // a copy, in the line that is touched anyway
+};
+
+class LEAT_CAPABILITY("spinlock") ranked_spinlock final : public basic_spinlock<ranked_spinlock> {
+ public:
+  // The name is kept by pointer: a literal.
+  ranked_spinlock(lock_rank rank, const char* name) noexcept : rank_(rank), name_(name) {}
+  detail::lock_info info() const noexcept { return {name_, rank_}; }
+
+ private:
   const lock_rank rank_;
   const char* const name_;
 };

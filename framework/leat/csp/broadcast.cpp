@@ -98,7 +98,7 @@ send_status broadcast_hub::send(entered& in, node_ref& v, evicted_nodes& evicted
   c.slot = &v;
   c.evicted = &evicted;
   const wait_result w = wait_and_unlock(in, lock_, senders_, &c, wait_reason::send, until, stops::end_it,
-                                        place::at_the_back, name().c_str());
+                                        place::at_the_back, c_name());
   if (w.outcome == outcome_stopped) return send_status::stopped;
   if (w.outcome != 0) return send_status::timeout;
   if (w.verdict == verdict_closed) return send_status::closed;
@@ -290,7 +290,7 @@ recv_status broadcast_reader::recv(entered& in, std::optional<node_ref>& out,
     return open ? recv_status::empty : recv_status::closed;
   }
   const wait_result r = wait_and_unlock(in, hub_.lock_, receivers_, &out, wait_reason::receive, until,
-                                        stops::end_it, place::at_the_back, name().c_str());
+                                        stops::end_it, place::at_the_back, c_name());
   if (r.outcome == 0) return r.verdict == verdict_done ? recv_status::received : recv_status::closed;
   return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
 }
@@ -416,13 +416,13 @@ void broadcast_reader::withdraw(op_case& c) noexcept {
 // -----------------------------------------------------------------------------------------------------------
 
 void refuse_to_receive(const channel_base& hub) {
-  throw channel_error("channel '" + hub.name() +
+  throw channel_error("channel '" + std::string(hub.name()) +
                       "' is a broadcast channel: subscribe, or make an in<T> of it, and receive from that");
 }
 
 ref<channel_base> subscribe_to(const ref<channel_base>& c, std::size_t capacity, leat::full when_full) {
   if (!c || c->kind() != flavour::broadcast)
-    throw channel_error("subscribe needs a broadcast channel, and '" + (c ? c->name() : std::string()) +
+    throw channel_error("subscribe needs a broadcast channel, and '" + std::string(c ? c->name() : "") +
                         "' is none: make it with leat::broadcast as the first argument");
   channel_options o;
   o.full = when_full;

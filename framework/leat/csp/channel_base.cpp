@@ -2,6 +2,8 @@
 #include <leat/csp/channel_base.hpp>
 
 #include <bit>
+#include <cstring>
+#include <limits>
 #include <new>
 
 #include <leat/base/log.hpp>
@@ -50,10 +52,32 @@ const char* to_string(flavour f) noexcept {
 
 namespace csp {
 
+namespace {
+
+std::unique_ptr<const char[]> copy_of(const std::string& name) {
+  if (name.empty()) return nullptr;
+  auto copy = std::make_unique<char[]>(name.size() + 1);
+  std::memcpy(copy.get(), name.c_str(), name.size() + 1);
+  return copy;
+}
+
+std::uint32_t as_capacity(std::size_t n) {
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  if (n > most)
+    throw channel_error("a channel cannot hold " + std::to_string(n) + " values: at most " +
+                        std::to_string(most));
+  return static_cast<std::uint32_t>(n);
+}
+
+}  // namespace
+
+channel_base::channel_base(flavour kind, std::size_t capacity, const channel_options& o)
+    : name_(copy_of(o.name)), kind_(kind), full_(o.full), capacity_(as_capacity(capacity)) {}
+
 void channel_base::report_closed_twice() const noexcept {
   if (abandoned_.load(std::memory_order_relaxed)) return;
   const self_info who = self();
-  log_error("csp", "channel '{}' was closed a second time, by G {} '{}': one side owns the close", name_,
+  log_error("csp", "channel '{}' was closed a second time, by G {} '{}': one side owns the close", name(),
             who.id, who.name);
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -128,8 +129,8 @@ constexpr attempt attempt_of(send_status s) noexcept {
 
 class channel_base {
  public:
-  channel_base(flavour kind, std::size_t capacity, const channel_options& o)
-      : kind_(kind), full_(o.full), capacity_(capacity), name_(o.name) {}
+  // Throws channel_error when no channel can hold that many.
+  channel_base(flavour kind, std::size_t capacity, const channel_options& o);
   virtual ~channel_base() = default;
   channel_base(const channel_base&) = delete;
   channel_base& operator=(const channel_base&) = delete;
@@ -137,7 +138,7 @@ class channel_base {
   flavour kind() const noexcept { return kind_; }
   leat::full when_full() const noexcept { return full_; }
   std::size_t capacity() const noexcept { return capacity_; }
-  const std::string& name() const noexcept { return name_; }
+  std::string_view name() const noexcept { return name_ ? name_.get() : ""; }
 
   virtual std::size_t size() const noexcept = 0;
   virtual bool is_closed() const noexcept = 0;
@@ -188,14 +189,19 @@ class channel_base {
  protected:
   void report_closed_twice() const noexcept;
 
-  const flavour kind_;
-  const leat::full full_;
-  const std::size_t capacity_;
+  // As a wait is told; null: none.
+  const char* c_name() const noexcept { return name_.get(); }
 
  private:
+  // Little, and in this order, so that what a derived class uses with each value shares the line with it.
+  const std::unique_ptr<const char[]> name_;  // null: none
   std::atomic<std::uint32_t> refs_{1};
   std::atomic<bool> abandoned_{false};  // ordered by the close
-  const std::string name_;
+
+ protected:
+  const flavour kind_;
+  const leat::full full_;
+  const std::uint32_t capacity_;
 };
 
 template <class Channel>

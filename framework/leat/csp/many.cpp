@@ -52,38 +52,52 @@ send_status sent_by(std::int32_t r) noexcept {
 
 }  // namespace
 
-LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance open, void* to, std::int64_t until)
+LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance in, void* to, std::int64_t until)
     LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  recv_status s{};
-  {
-    entered in(open);
-    s = received_by(wait_settled(in, lock_, receivers_, to, wait_reason::receive, until, name().c_str()));
-  }
+  if (!waits_plainly(in, until)) [[unlikely]]
+    return receive_contested(in, to, until);
+  const recv_status s =
+      received_by(wait_plain_settled(in, lock_, receivers_, to, wait_reason::receive, c_name()));
+  in.leave();
   if (s == recv_status::stopped) [[unlikely]]
     throw_if_insisted();
   return s;
 }
 
-LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance open, void* from,
+LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from,
                                                          std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  send_status s{};
-  {
-    entered in(open);
-    s = sent_by(wait_settled(in, lock_, senders_, from, wait_reason::send, until, name().c_str()));
-  }
+  if (!waits_plainly(in, until)) [[unlikely]]
+    return send_contested(in, from, until);
+  const send_status s = sent_by(wait_plain_settled(in, lock_, senders_, from, wait_reason::send, c_name()));
+  in.leave();
   if (s == send_status::stopped) [[unlikely]]
     throw_if_insisted();
   return s;
 }
 
+// Not inlined: the frames above are passed through with every value, and this needs more.
+[[gnu::noinline]] recv_status many_base::receive_contested(entrance in, void* to, std::int64_t until) {
+  const recv_status s = wait_to_receive_inside(in, to, until);
+  in.leave();
+  if (s == recv_status::stopped) throw_if_insisted();
+  return s;
+}
+
+[[gnu::noinline]] send_status many_base::send_contested(entrance in, void* from, std::int64_t until) {
+  const send_status s = wait_to_send_inside(in, from, until);
+  in.leave();
+  if (s == send_status::stopped) throw_if_insisted();
+  return s;
+}
+
 recv_status many_base::wait_to_receive_inside(entrance& in, void* to,
                                               std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  return received_by(wait_and_unlock(in, lock_, receivers_, to, wait_reason::receive, until, name().c_str()));
+  return received_by(wait_and_unlock(in, lock_, receivers_, to, wait_reason::receive, until, c_name()));
 }
 
 send_status many_base::wait_to_send_inside(entrance& in, void* from,
                                            std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  return sent_by(wait_and_unlock(in, lock_, senders_, from, wait_reason::send, until, name().c_str()));
+  return sent_by(wait_and_unlock(in, lock_, senders_, from, wait_reason::send, until, c_name()));
 }
 
 }  // namespace leat::csp

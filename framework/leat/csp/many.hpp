@@ -49,15 +49,18 @@ class many_base : public channel_base {
 
   recv_status wait_to_receive_inside(entrance& in, void* to, std::int64_t until) noexcept LEAT_RELEASE(lock_);
   send_status wait_to_send_inside(entrance& in, void* from, std::int64_t until) noexcept LEAT_RELEASE(lock_);
+  recv_status receive_contested(entrance in, void* to, std::int64_t until) LEAT_RELEASE(lock_);
+  send_status send_contested(entrance in, void* from, std::int64_t until) LEAT_RELEASE(lock_);
 
-  // In the order of use, by cache lines: a rendezvous touches the first two, a buffer what follows in the
-  // derived class.
-  alignas(64) mutable settled_lock lock_{lock_rank::channel, "channel"};
+  // In the order of use, by cache lines: the first has what channel_base has, too, the second the queues and
+  // what the derived class counts. A rendezvous touches no more than these two.
+  std::uint32_t count_ = 0;
+  [[no_unique_address]] mutable settled_lock lock_;  // closed_ lies in its last bytes
   bool closed_ LEAT_GUARDED_BY(lock_) = false;
-  std::size_t count_ = 0;
-  wait_queue receivers_ LEAT_GUARDED_BY(lock_);
+  alignas(64) wait_queue receivers_ LEAT_GUARDED_BY(lock_);
   wait_queue senders_ LEAT_GUARDED_BY(lock_);
 };
+static_assert(sizeof(void*) != 8 || sizeof(many_base) == 128);
 
 template <class Cell>
 class many_channel : public many_base {

@@ -152,19 +152,16 @@ template <class Lock>
 wait_result wait_and_unlock(entrance& in, ranked_spinlock& lock, wait_queue& queue, void* slot,
                             wait_reason why, std::int64_t until, stops on_stop, place where,
                             const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (in.m && until == forever) return wait_plain(in, lock, queue, slot, why, on_stop, where, at);
+  if (waits_plainly(in, until)) return wait_plain(in, lock, queue, slot, why, on_stop, where, at);
   return wait_contested(in, lock, queue, slot, why, until, on_stop, where, at);
-}
-
-wait_result wait_contested_at(entrance& in, settled_lock& lock, wait_queue& queue, void* slot,
-                              wait_reason why, std::int64_t until,
-                              const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  return wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back, at);
 }
 
 std::int32_t wait_and_unlock(entrance& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
                              std::int64_t until, const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  return wait_settled(in, lock, queue, slot, why, until, at);
+  if (waits_plainly(in, until)) return wait_plain_settled(in, lock, queue, slot, why, at);
+  const wait_result r =
+      wait_contested(in, lock, queue, slot, why, until, stops::end_it, place::at_the_back, at);
+  return r.outcome == 0 ? r.verdict : r.outcome;
 }
 
 }  // namespace leat::csp

@@ -231,7 +231,7 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* exc
 #if defined(__aarch64__)
   constexpr std::uintptr_t below = 5, above = 3;
 #else
-  constexpr std::uintptr_t below = 3, above = 4;
+  constexpr std::uintptr_t below = 2, above = 2;
 #endif
   constexpr std::uintptr_t line = 64;
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(&w) - below * line;

@@ -24,14 +24,13 @@ seat* settled_lock::as_home(seat* s) const noexcept {
 
 bool settled_lock::lock_at_home_checked(seat* mine) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (!mine || !take_home(mine, as_home(mine))) return false;
-  at_home_checked_ = true;
+  by_ = right::home_checked;
   thin_.note_taken();
   return true;
 }
 
 void settled_lock::unlock_slowly() noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (at_home_checked_) {
-    at_home_checked_ = false;
+  if (by_ == right::home_checked) {
     thin_.note_left();
     last_->holds.store(nullptr, std::memory_order_release);
   } else {
@@ -48,7 +47,7 @@ void settled_lock::lock_thin(seat* mine, manner how) noexcept LEAT_NO_THREAD_SAF
   }
   if (home_.load(std::memory_order_relaxed)) [[unlikely]]
     revoke(mine != nullptr);
-  by_ = nullptr;
+  by_ = right::thin;
   if (how == manner::look) return;
   if (mine != last_) {
     last_ = mine;

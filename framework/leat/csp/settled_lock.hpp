@@ -7,15 +7,16 @@
 //
 // Variables: thin (an ordinary spinlock); home (the seat at which the lock has settled, or null); per seat:
 // holds (the lock that its M holds by that right; one at a time: a second one is locked thin). `by` is the
-// holder's note how it holds the lock: a seat, or null for thin.
+// holder's note how it holds the lock, `last` whose section was the last: written under thin alone, and while
+// the lock is settled it is the home.
 //
 //   the M whose seat is home                     anybody else, or that M when it finds no home
 //    1 home is mine?                               a locks thin
 //    2 holds = this (release)                      b home is not null: home = null   (a revocation)
 //    3 light barrier                               c heavy barrier
-//    4 home is still mine: it has it; by = seat    d waits until that seat's holds is not this (acquire)
-//      else holds = null (release), goes to a      e has it; by = null
-//    5 unlocks: holds = null (release)             f has long been the only one: home = its own seat
+//    4 home is still mine: it has it; by = home    d waits until that seat's holds is not this (acquire)
+//      else holds = null (release), goes to a      e has it; by = thin, last = its own seat
+//    5 unlocks: last's holds = null (release)      f has long been the only one: home = its own seat
 //                                                  g unlocks thin
 //
 // home is written under thin alone: b makes it null, f the writer's own seat.
@@ -62,7 +63,7 @@ inline seat* seat_here() noexcept {
 
 class LEAT_CAPABILITY("spinlock") settled_lock {
  public:
-  settled_lock(lock_rank rank, const char* name) noexcept : thin_(rank, name) {}
+  explicit settled_lock(lock_rank rank = lock_rank::channel) noexcept : thin_(rank) {}
 
   // `mine` is the caller's seat.
   void lock(seat* mine) noexcept LEAT_ACQUIRE() {
@@ -78,8 +79,8 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     if (!lock_at_home(seat_here())) lock_thin(nullptr, manner::look);
   }
   [[gnu::always_inline]] void unlock() noexcept LEAT_RELEASE() LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    if (seat* const at = by_) [[likely]]
-      at->holds.store(nullptr, std::memory_order_release);
+    if (by_ == right::home) [[likely]]
+      last_->holds.store(nullptr, std::memory_order_release);
     else
       unlock_slowly();
   }
@@ -105,7 +106,7 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
   }
   [[gnu::always_inline]] bool lock_at_home(seat* mine) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     if (!mine || !take_home(mine, mine)) return false;
-    by_ = mine;
+    by_ = right::home;
     return true;
   }
   enum class manner : std::uint8_t { plain, standing_back, look };
@@ -124,13 +125,21 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
   void lock_thin(seat* mine, manner how) noexcept LEAT_ACQUIRE();
   void revoke(bool by_user) noexcept;
 
-  ranked_spinlock thin_;
+  // Without a name of its own, of which there would be one in every channel.
+  struct thin_lock final : basic_spinlock<thin_lock> {
+    explicit thin_lock(lock_rank r) noexcept : its_rank(r) {}
+    leat::detail::lock_info info() const noexcept { return {"channel", its_rank}; }
+    const lock_rank its_rank;
+  };
+  // home_checked: with debug checks.
+  enum class right : std::uint8_t { thin, home, home_checked };
+
+  thin_lock thin_;
   atom<seat*> home_{nullptr};  // as_home of it
-  seat* by_ = nullptr;         // the holder's
-  seat* last_ = nullptr;       // under thin: whose section was the last, and how many in a row
-  std::uint32_t in_a_row_ = 0;
-  std::uint8_t patience_ = 8;     // its binary logarithm
-  bool at_home_checked_ = false;  // the holder's: instead of `by`, which is null
+  seat* last_ = nullptr;
+  std::uint32_t in_a_row_ = 0;  // under thin: sections of `last`
+  std::uint8_t patience_ = 8;   // its binary logarithm
+  right by_ = right::thin;
 };
 
 class [[nodiscard]] LEAT_SCOPED_CAPABILITY look_guard {

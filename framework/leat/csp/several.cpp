@@ -2,6 +2,7 @@
 #include <leat/csp/several.hpp>
 
 #include <algorithm>
+#include <limits>
 
 #include <leat/base/check.hpp>
 
@@ -10,13 +11,13 @@ namespace {
 
 channel_options named_after(const several::parts& all) {
   channel_options o;
-  for (const auto& p : all) o.name += (o.name.empty() ? "" : "+") + p->name();
+  for (const auto& p : all) o.name.append(o.name.empty() ? "" : "+").append(p->name());
   return o;
 }
 std::size_t total_capacity(const several::parts& all) noexcept {
   std::size_t sum = 0;
   for (const auto& p : all) sum += p->capacity();
-  return sum;
+  return std::min<std::size_t>(sum, std::numeric_limits<std::uint32_t>::max());
 }
 
 }  // namespace

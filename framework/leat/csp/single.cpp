@@ -169,7 +169,7 @@ wait_result single_base::wait_side(entered& in, side me,
   }
   const wait_result r = wait_and_unlock(in, lock_, queue_of(me), nullptr,
                                         me == side::reader ? wait_reason::receive : wait_reason::send, until,
-                                        stops::end_it, place::at_the_back, name().c_str());
+                                        stops::end_it, place::at_the_back, c_name());
   if (r.outcome != 0) w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
   return r;
 }
@@ -261,7 +261,7 @@ void single_base::check_user(const entered& in, count& user, const char* does) c
   }
   LEAT_CHECK(!alive,
              "a second G uses a side of a channel that was declared to have one writer and one reader",
-             "channel", name().c_str(), "it", does, "first", before, "second", me);
+             "channel", name(), "it", does, "first", before, "second", me);
 }
 
 }  // namespace leat::csp

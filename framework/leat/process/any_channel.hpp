@@ -163,7 +163,7 @@ class any_channel {
   csp::channel_base* base() const noexcept { return state_.get(); }
   const csp::ref<csp::channel_base>& state() const noexcept { return state_; }
 
-  const std::string& name() const noexcept { return state_->name(); }
+  std::string name() const { return std::string(state_->name()); }
   std::size_t size() const noexcept { return state_->size(); }
   std::size_t capacity() const noexcept { return state_->capacity(); }
   leat::flavour flavour() const noexcept { return state_->kind(); }
