@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "csp/fragile.hpp"
 #include "support/child.hpp"
@@ -76,6 +77,21 @@ TEST_CASE("a capacity above memory is an error that says so") {
       }
     }
   }
+}
+
+TEST_CASE("a channel begins with a cache line, wherever its memory comes from") {
+  std::vector<channel<int>> all;
+  for (std::size_t i = 0; i < 100; ++i) {
+    all.emplace_back(i % 3);
+    CHECK(reinterpret_cast<std::uintptr_t>(all.back().base()) % 64 == 0);
+    if (i % 7 == 6) all.erase(all.begin(), all.begin() + 3);
+  }
+}
+
+TEST_CASE("a channel knows its name") {
+  CHECK(channel<int>().base()->name().empty());
+  CHECK(channel<int>(3, {.name = "levels"}).base()->name() == "levels");
+  CHECK(channel<int>(3, {.writers = 1, .readers = 1, .name = "levels"}).base()->name() == "levels");
 }
 
 TEST_CASE("latest takes any capacity: it never holds more than one") {

@@ -146,6 +146,38 @@ TEST_CASE("a lock that is taken under another, both settled at one seat, does no
   CHECK(got_it);
 }
 
+TEST_CASE("where there is one P, a lock settles when it is made, and leaves when another comes") {
+  if (!settles_here()) return;
+  settled_lock on_a_plain_thread;
+  on_a_plain_thread.settle_if_alone();
+  CHECK_FALSE(on_a_plain_thread.has_settled());
+  for (const unsigned procs : {1u, 2u}) {
+    CAPTURE(procs);
+    run(with_procs(procs), [&] {
+      settled_lock l;
+      l.settle_if_alone();
+      CHECK(l.has_settled() == (procs == 1));
+      guarded g;
+      use_with(l, csp::seat_here(), g, 10);
+      l.lock();
+      std::atomic<bool> got_it{false};
+      std::thread other([&] {
+        const seated b;
+        use_with(l, b.mine, g, 1);
+        got_it = true;
+      });
+      std::this_thread::sleep_for(5ms);
+      CHECK_FALSE(got_it);
+      l.unlock();
+      other.join();
+      CHECK_FALSE(l.has_settled());
+      use_with(l, csp::seat_here(), g, 10);
+      CHECK(g.count == 21);
+      CHECK(g.together == 0);
+    });
+  }
+}
+
 // Each round: one thread gets the lock to settle at it and goes on with it, while two others come: one with a
 // seat, who may then have it settle in turn, and one without.
 TEST_CASE("however a revocation meets a section, there is one holder") {

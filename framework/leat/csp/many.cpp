@@ -52,6 +52,26 @@ send_status sent_by(std::int32_t r) noexcept {
 
 }  // namespace
 
+many_base::many_base(flavour kind, std::size_t capacity, const channel_options& o)
+    : channel_base(kind, capacity, o) {
+  lock_.settle_if_alone();
+}
+
+// The pointer to what was allocated lies before the object.
+void* many_base::operator new(std::size_t size, std::align_val_t alignment) {
+  const auto align = static_cast<std::size_t>(alignment);
+  static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= sizeof(void*));
+  void* const piece = ::operator new(size + align);
+  const auto end_of_room = reinterpret_cast<std::uintptr_t>(piece) + align;
+  auto* const at = reinterpret_cast<void**>(end_of_room - end_of_room % align);
+  at[-1] = piece;
+  return at;
+}
+
+void many_base::operator delete(void* p, std::align_val_t) noexcept {
+  if (p) ::operator delete(static_cast<void**>(p)[-1]);
+}
+
 LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance in, void* to, std::int64_t until)
     LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (!waits_plainly(in, until)) [[unlikely]]

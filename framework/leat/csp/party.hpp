@@ -3,8 +3,8 @@
 // The one waiter mechanism: what sends, receives, selects, locks, timeouts and stops wait with.
 //
 // A `party` is one wait of one G or plain thread; a `waiter` is its place in one queue. Both live on the
-// waiting side's stack; in a plain wait they share a cache line. Whoever has what a party waits for *claims*
-// it, gives it the thing, and wakes it. Exactly one claim succeeds per wait; all others, however late, find
+// waiting side's stack, in a plain wait side by side. Whoever has what a party waits for *claims* it, gives
+// it the thing, and wakes it. Exactly one claim succeeds per wait; all others, however late, find
 // the state taken and do nothing.
 //
 // Plain wait (one queue, no deadline, on a G). Everything is decided under the queue's lock: the G links
@@ -226,10 +226,11 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* exc
 // for at once, by the first that is known. For any other wait it is a few lines in vain; to ask first which
 // it is would be a miss. How many there are is a matter of how the compiler lays out a plain wait (the
 // distance from its stack pointer to the waiter, and on to the value): AArch64 saves more registers below it.
-// Elsewhere it is a guess. Always inlined, as sched::prefetch_stack.
+// One too many is worse than none: it pushes out a line that another G needs. Elsewhere it is a guess. Always
+// inlined, as sched::prefetch_stack.
 [[gnu::always_inline]] inline void prefetch_frames(const waiter& w) noexcept {
 #if defined(__aarch64__)
-  constexpr std::uintptr_t below = 5, above = 3;
+  constexpr std::uintptr_t below = 4, above = 3;
 #else
   constexpr std::uintptr_t below = 2, above = 2;
 #endif

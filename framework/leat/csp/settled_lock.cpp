@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <leat/sched/interrupt.hpp>
+#include <leat/sched/scheduler.hpp>
 
 namespace leat::csp {
 namespace {
@@ -17,6 +18,13 @@ bool may_settle() noexcept {
 }
 
 }  // namespace
+
+void settled_lock::settle_if_alone() noexcept {
+  const sched::M* const m = sched::current_m();
+  if (!m || m->sched.procs() != 1 || !may_settle()) return;
+  last_ = m->locks;
+  home_.store(as_home(m->locks), std::memory_order_relaxed);
+}
 
 seat* settled_lock::as_home(seat* s) const noexcept {
   return thin_.is_checked() ? reinterpret_cast<seat*>(reinterpret_cast<std::uintptr_t>(s) ^ 1) : s;
