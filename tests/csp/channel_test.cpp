@@ -97,6 +97,9 @@ TEST_CASE("a channel knows its name") {
 TEST_CASE("latest takes any capacity: it never holds more than one") {
   const channel<int> c(std::numeric_limits<std::size_t>::max(), policy_options(full::latest));
   CHECK(c.capacity() == 1);
+  const channel<int> b(broadcast, std::numeric_limits<std::size_t>::max(), policy_options(full::latest));
+  const in<int> reader = b;
+  CHECK(reader.capacity() == 1);
 }
 
 LEAT_CHILD(two_writers) {

@@ -178,6 +178,70 @@ TEST_CASE("where there is one P, a lock settles when it is made, and leaves when
   }
 }
 
+TEST_CASE("after a lock that settled when it was made, and should not have, some do not") {
+  if (!settles_here()) return;
+  run(with_procs(1), [&] {
+    const auto settles = [] {
+      settled_lock l;
+      l.settle_if_alone();
+      return l.has_settled();
+    };
+    REQUIRE(settles());
+    settled_lock mistaken;
+    mistaken.settle_if_alone();
+    std::thread([&] {
+      const seated b;
+      mistaken.lock(b.mine);
+      mistaken.unlock();
+    }).join();
+    int others = 0;
+    while (!settles() && others < 1000) ++others;
+    CHECK(others == 64);
+    guarded g;
+    use_with(mistaken, csp::seat_here(), g, enough);
+    CHECK(mistaken.has_settled());  // as soon as any other
+  });
+}
+
+TEST_CASE("where there is one P, channels are right for all who come to them") {
+  run(with_procs(1), [] {
+    constexpr int rounds = 300;
+    const keep_alive while_the_thread_answers;
+    // Asks over a way there, and is answered over a way back that is made for each: by a G beside it, one
+    // with a thread of its own, a plain thread.
+    struct question {
+      int value = 0;
+      out<int> back;
+    };
+    const channel<question> ask;
+    const auto answers = [ask] {
+      for (question& q : ask) (void)q.back.send(q.value + 1);
+    };
+    auto beside = spawn(answers);
+    auto apart = spawn({.thread = own_thread{}}, answers);
+    std::thread plain(answers);
+    const auto asks = [&](int from) {
+      for (int i = from; i < from + rounds; ++i) {
+        const channel<int> back;
+        REQUIRE(ask.send({i, back}) == send_status::sent);
+        REQUIRE(back.recv() == i + 1);
+        const channel<int> made_elsewhere = blocking([] { return channel<int>(1); });
+        REQUIRE(made_elsewhere.send(i) == send_status::sent);
+        REQUIRE(made_elsewhere.recv() == i);
+      }
+    };
+    asks(0);
+    set_procs(2);
+    auto also = spawn([&] { asks(rounds); });
+    asks(2 * rounds);
+    also.join();
+    ask.close();
+    beside.join();
+    apart.join();
+    blocking([&] { plain.join(); });
+  });
+}
+
 // Each round: one thread gets the lock to settle at it and goes on with it, while two others come: one with a
 // seat, who may then have it settle in turn, and one without.
 TEST_CASE("however a revocation meets a section, there is one holder") {

@@ -35,6 +35,7 @@
 // Reader capacity: at least 1; `latest` always has 1.
 // Stress: tests/csp/broadcast_storm_test.cpp.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -129,8 +130,9 @@ class broadcast_hub final : public channel_base {
   // that are broadcast: of many one cannot know before one tries, and fails.
   using copy_fn = void (*)(const broadcast_item& from, void* to);
 
+  // The capacity is that of readers who ask for none: it need not be one that a channel can have.
   broadcast_hub(std::size_t capacity, const channel_options& o, copy_fn copies)
-      : channel_base(flavour::broadcast, capacity, o), copy(copies) {}
+      : channel_base(flavour::broadcast, std::min(capacity, most_capacity), o), copy(copies) {}
 
   const copy_fn copy;
 

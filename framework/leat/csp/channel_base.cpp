@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <new>
 
 #include <leat/base/log.hpp>
@@ -62,10 +61,9 @@ std::unique_ptr<const char[]> copy_of(const std::string& name) {
 }
 
 std::uint32_t as_capacity(std::size_t n) {
-  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
-  if (n > most)
+  if (n > most_capacity)
     throw channel_error("a channel cannot hold " + std::to_string(n) + " values: at most " +
-                        std::to_string(most));
+                        std::to_string(most_capacity));
   return static_cast<std::uint32_t>(n);
 }
 

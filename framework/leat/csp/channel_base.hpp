@@ -76,6 +76,7 @@ class channel_error : public std::runtime_error {
 
 namespace csp {
 
+inline constexpr std::size_t most_capacity = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::int64_t at_once = std::numeric_limits<std::int64_t>::min();
 
 // What a claimer tells a waiter of a channel.

@@ -9,7 +9,10 @@
 namespace leat::csp {
 namespace {
 
-constexpr std::uint8_t most_patience = 20, most_patience_with_others = 12;  // binary logarithms
+// Binary logarithms. The first is that of a lock that settled when it was made; the one who comes to it makes
+// it the usual one.
+constexpr std::uint8_t first_patience = 4, step = 4, most_patience = 20, most_patience_with_others = 12;
+constexpr std::uint32_t wary_for = 64;
 
 // Without membarrier a light barrier costs what an exchange does. Under TSan there is none, but the protocol
 // is to be watched.
@@ -21,9 +24,18 @@ bool may_settle() noexcept {
 
 void settled_lock::settle_if_alone() noexcept {
   const sched::M* const m = sched::current_m();
-  if (!m || m->sched.procs() != 1 || !may_settle()) return;
-  last_ = m->locks;
-  home_.store(as_home(m->locks), std::memory_order_relaxed);
+  // A G with a P, and no thread of its own, will most likely use it here.
+  if (!m || m->sched.procs() != 1 || m->locked_g || !m->cur.load(std::memory_order_relaxed) ||
+      !m->p.load(std::memory_order_relaxed) || !may_settle())
+    return;
+  seat& mine = *m->locks;
+  if (const std::uint32_t n = mine.wary.load(std::memory_order_relaxed)) {
+    mine.wary.store(n - 1, std::memory_order_relaxed);
+    return;
+  }
+  patience_ = first_patience;
+  last_ = &mine;
+  home_.store(as_home(&mine), std::memory_order_relaxed);
 }
 
 seat* settled_lock::as_home(seat* s) const noexcept {
@@ -68,15 +80,18 @@ void settled_lock::lock_thin(seat* mine, manner how) noexcept LEAT_NO_THREAD_SAF
 
 // Steps b to d, with thin held.
 [[gnu::noinline]] void settled_lock::revoke(bool by_user) noexcept {
-  const seat& was = *as_home(home_.load(std::memory_order_relaxed));
+  seat& was = *as_home(home_.load(std::memory_order_relaxed));
   home_.store(nullptr, std::memory_order_relaxed);
   // Who looks is outside the runtime: it must not be stopped for good while it waits here with thin in hand.
   leat::detail::count_mutex(1);
   sched::heavy_barrier();
   for (int turns = 0; was.holds.load(std::memory_order_acquire) == this; ++turns) sched::back_off(turns);
   leat::detail::count_mutex(-1);
-  if (by_user) {
-    patience_ = std::min(static_cast<std::uint8_t>(patience_ + 4), most_patience);
+  if (patience_ == first_patience) {
+    was.wary.store(wary_for, std::memory_order_relaxed);
+    patience_ = usual_patience;
+  } else if (by_user) {
+    patience_ = std::min(static_cast<std::uint8_t>(patience_ + step), most_patience);
   } else if (patience_ < most_patience_with_others) {
     ++patience_;
   }

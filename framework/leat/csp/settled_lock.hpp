@@ -7,8 +7,8 @@
 //
 // Variables: thin (an ordinary spinlock); home (the seat at which the lock has settled, or null); per seat:
 // holds (the lock that its M holds by that right; one at a time: a second one is locked thin). `by` is the
-// holder's note how it holds the lock, `last` whose section was the last: written under thin alone, and while
-// the lock is settled it is the home.
+// holder's note how it holds the lock, `last` whose section was the last: written with home or under thin,
+// and while the lock is settled it is the home.
 //
 //   the M whose seat is home                     anybody else, or that M when it finds no home
 //    1 home is mine?                               a locks thin
@@ -19,7 +19,8 @@
 //    5 unlocks: last's holds = null (release)      f has long been the only one: home = its own seat
 //                                                  g unlocks thin
 //
-// home is written under thin alone: b makes it null, f the writer's own seat.
+// home is written under thin, or by the lock's maker before others know of it: b makes it null, f and the
+// maker the writer's own seat.
 //
 // Forbidden: two holders. One by home and one by thin: by 2-3-4 against b-c-d, either 4 reads null, or d
 // reads this and waits for 5. Two by thin: thin. Two by home: the home is one seat, the seat one M's.
@@ -37,7 +38,8 @@
 // seat.
 //
 // Where there is one P it settles at its maker's M as soon as it is made, before anybody else knows of it:
-// most channels have no other user there, and many do not live for long.
+// most channels have no other user there, and many do not live for long. When that was wrong (a thread of its
+// own answered), the M's next locks do not, for a while.
 //
 // How soon it settles otherwise: after `patience` sections of one M in a row, which is multiplied with each
 // revocation, as that costs a system call (some microseconds); less so when the one who came only looked, or
@@ -138,14 +140,15 @@ class LEAT_CAPABILITY("spinlock") settled_lock {
     leat::detail::lock_info info() const noexcept { return {"channel", its_rank}; }
     const lock_rank its_rank;
   };
+  static constexpr std::uint8_t usual_patience = 8;
   // home_checked: with debug checks.
   enum class right : std::uint8_t { thin, home, home_checked };
 
   thin_lock thin_;
   atom<seat*> home_{nullptr};  // as_home of it
   seat* last_ = nullptr;
-  std::uint32_t in_a_row_ = 0;  // under thin: sections of `last`
-  std::uint8_t patience_ = 8;   // its binary logarithm
+  std::uint32_t in_a_row_ = 0;              // under thin: sections of `last`
+  std::uint8_t patience_ = usual_patience;  // its binary logarithm
   right by_ = right::thin;
 };
 

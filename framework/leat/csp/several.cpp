@@ -2,7 +2,6 @@
 #include <leat/csp/several.hpp>
 
 #include <algorithm>
-#include <limits>
 
 #include <leat/base/check.hpp>
 
@@ -17,7 +16,7 @@ channel_options named_after(const several::parts& all) {
 std::size_t total_capacity(const several::parts& all) noexcept {
   std::size_t sum = 0;
   for (const auto& p : all) sum += p->capacity();
-  return std::min<std::size_t>(sum, std::numeric_limits<std::uint32_t>::max());
+  return std::min(sum, most_capacity);
 }
 
 }  // namespace

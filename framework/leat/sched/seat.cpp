@@ -20,6 +20,7 @@ seat* take_seat() noexcept {
     const std::lock_guard hold(seats.lock);
     if (seat* const s = seats.free) {
       seats.free = s->next;
+      s->wary.store(0, std::memory_order_relaxed);
       return s;
     }
   }

@@ -5,6 +5,7 @@
 // ended; the next M that takes it also takes over the locks that have settled there.
 #pragma once
 #include <atomic>
+#include <cstdint>
 
 #include <leat/base/atom.hpp>
 
@@ -13,6 +14,9 @@ namespace leat::sched {
 struct alignas(64) seat {
   atom<const void*> holds{nullptr};  // written by the M that has the seat
   seat* next = nullptr;              // while nobody has it
+  // How many locks shall not settle here when they are made: one that did was used elsewhere. A guess:
+  // written by all, and a change may be lost.
+  atom<std::uint32_t> wary{0};
 };
 
 // Null: no memory. An M holds nothing when it takes a seat or leaves it.
