@@ -122,6 +122,7 @@ single() {
 
 settled() {
   one settled good safety
+  one settled good safety -DBORN_SETTLED
   for v in NO_HEAVY_BARRIER NO_SECOND_LOOK NO_WAIT ONE_FLAG; do
     one settled broken safety -D$v
   done

@@ -9,7 +9,8 @@
 // other stores are made under thin, which is taken and left by acquire and release, or are followed by a heavy
 // barrier. Reads of home by an M that finds its own seat there are of its own store, or of a revocation.
 //
-// Checked: never two holders; no deadlock (a revocation ends).
+// Checked: never two holders; who holds it by home is `last`, whose seat it will clear; no deadlock (a
+// revocation ends). BORN_SETTLED: the same from a lock that its maker has settled.
 // Abstracted: sections are a moment; an M settles whenever it likes while it holds thin; one lock.
 //
 // Broken variants, each of which must fail:
@@ -31,7 +32,13 @@
 #endif
 
 bit thin = 0;
-byte home = 0;           // who + 1
+#ifdef BORN_SETTLED
+byte home = 1;           // who + 1: settled by its maker, before others knew of it
+byte last = 1;           // the same
+#else
+byte home = 0;
+byte last = 0;
+#endif
 bit holds[MS];           // as others see it
 chan buffer[MS] = [2] of { bit };
 byte inside = 0;         // ghost
@@ -80,6 +87,7 @@ inline by_thin(who, settles) {
   :: else
   fi;
   section();
+  last = (settles -> who + 1 : 0);
   if
   :: settles -> home = who + 1
   :: skip
@@ -96,7 +104,7 @@ active [MS] proctype m() {
       buffer[_pid - 1] ! 1;
 #ifndef NO_SECOND_LOOK
       if
-      :: home == _pid -> section(); buffer[_pid - 1] ! 0
+      :: home == _pid -> section(); assert(last == _pid); buffer[_pid - 1] ! 0
       :: else -> buffer[_pid - 1] ! 0; by_thin(_pid - 1, true)
       fi
 #else
