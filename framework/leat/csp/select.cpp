@@ -71,7 +71,7 @@ class selection {
   }
 
   int run_slowly(entered& in, bool tried) noexcept {
-    for (int turn = 0;; tried = false, ++turn) {
+    for (bool first = true;; tried = first = false) {
       if (otherwise_ < 0 && in.stop_asked()) return select_stopped;
       if (!tried) {
         choose_start(in);
@@ -81,7 +81,7 @@ class selection {
       if (!anything_to_wait_for()) return select_closed;
       if (timeout_ >= 0 && until_ <= now_ns()) return timeout_;
       // Not with a deadline: nobody would look at it while others run.
-      if (timeout_ < 0 && at_rings_alone() && let_others_run_first(in, turn)) continue;
+      if (first && timeout_ < 0 && at_rings_alone() && let_others_run_first(in)) continue;
       if (const int i = wait(in); i != look_again) return i;
     }
   }

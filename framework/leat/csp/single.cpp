@@ -10,15 +10,18 @@ namespace leat::csp {
 namespace {
 
 constexpr std::uint64_t visit_every = 64;  // operations
-constexpr std::uint32_t calm_visits = 16;  // without a park of the other side: no more barriers
+// Visits without a park of the other side, after which there are no more barriers: as many as cost about what
+// the heavy barrier of its next park does.
+constexpr std::uint32_t calm_visits = 4;
 
-// A P with nothing else to do looks a few times more before its G parks: the other side is often at work on
-// another core, and a park with its wake-up takes as long as hundreds of values. The looks are far apart, so
-// that the other side gets ahead and the lines of the ring move between the cores once per batch. Spinning
-// that did not help is done less and less often.
+// A G looks a few times more before it parks: the other side is often at work on another core, and a park
+// with its wake-up takes as long as hundreds of values. The looks are far apart, so that the other side gets
+// ahead and the lines of the ring move between the cores once per batch; for the same reason a writer waits
+// for half the ring as long as it spins (ready is told which look is the last), but never parks while there
+// is any room. Spinning that did not help is done less and less often.
 template <class Ready>
 bool spin_until(const entered& in, std::uint32_t& skip, std::uint32_t& skipped, Ready ready) noexcept {
-  constexpr int looks = 6, pauses = 40;
+  constexpr int looks = 3, pauses = 80;
   if (in.m && in.m->sched.procs() < 2) return false;
   if (skipped < skip) {
     ++skipped;
@@ -27,7 +30,7 @@ bool spin_until(const entered& in, std::uint32_t& skip, std::uint32_t& skipped, 
   skipped = 0;
   for (int i = 0; i < looks; ++i) {
     for (int k = 0; k < pauses; ++k) cpu_pause();
-    if (ready()) {
+    if (ready(i + 1 == looks)) {
       skip = 0;
       return true;
     }
@@ -43,9 +46,9 @@ void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
 
 }  // namespace
 
-bool let_others_run_first(entered& in, int turn) noexcept {
+bool let_others_run_first(entered& in) noexcept {
   // A G with a thread of its own goes through the global queue to yield: it may as well park.
-  if (!in.m || turn >= 2 || in.m->locked_g) return false;
+  if (!in.m || in.m->locked_g) return false;
   const sched::P* const p = in.m->p.load(std::memory_order_relaxed);
   if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty_for_owner())) return false;
   in.m = in.m->sched.yield(in.m, false);
@@ -177,7 +180,7 @@ wait_result single_base::wait_side(entered& in, side me,
 recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
   const std::uint64_t h = head_.load(std::memory_order_relaxed);
   visit(in, reading_, h, side::writer, "receives from");
-  for (int turn = 0;; ++turn) {
+  for (bool first = true;; first = false) {
     if (until != at_once && in.stop_asked()) return recv_status::stopped;
     // Before the tail: a close comes after the closer's values; pairs with close.
     const bool closed = closed_.load(std::memory_order_acquire) != 0;
@@ -189,8 +192,8 @@ recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
     }
     if (closed) return recv_status::closed;
     if (until == at_once) return recv_status::empty;
-    if (let_others_run_first(in, turn)) continue;
-    if (spin_until(in, reading_.skip, reading_.skipped, [this] { return !empty(); })) continue;
+    if (first && let_others_run_first(in)) continue;
+    if (spin_until(in, reading_.skip, reading_.skipped, [this](bool) { return !empty(); })) continue;
     const wait_result r = wait_side(in, side::reader, until);
     if (r.outcome != 0) return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
   }
@@ -199,7 +202,7 @@ recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
 send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
   const std::uint64_t t = tail_.load(std::memory_order_relaxed);
   visit(in, writing_, t, side::reader, "sends on");
-  for (int turn = 0;; ++turn) {
+  for (bool first = true;; first = false) {
     if (until != at_once && in.stop_asked()) return send_status::stopped;
     if (closed_.load(std::memory_order_acquire) != 0) return send_status::closed;
     const std::uint64_t h = head_.load(std::memory_order_acquire);  // pairs with taken_up_to
@@ -213,8 +216,9 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
       return send_status::dropped;
     }
     if (full_ == leat::full::fail || until == at_once) return send_status::full;
-    if (let_others_run_first(in, turn)) continue;
-    if (spin_until(in, writing_.skip, writing_.skipped, [this] { return !is_full(); })) continue;
+    if (first && let_others_run_first(in)) continue;
+    const auto has_room = [this](bool last) { return used() <= (last ? capacity_ - 1 : capacity_ / 2); };
+    if (spin_until(in, writing_.skip, writing_.skipped, has_room)) continue;
     const wait_result r = wait_side(in, side::writer, until);
     if (r.outcome != 0) return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;
   }

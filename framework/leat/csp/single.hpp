@@ -30,7 +30,7 @@
 // - d found nobody linked: the reader takes the lock later, and sees the value in 3.
 // So a ring that is rarely empty or full pays no barrier per value, one at which somebody waits all the time
 // pays a cheap one, and the dear one (it interrupts the other cores, 2 us) is paid when the first becomes the
-// second. A side whose P has other Gs to run first lets those run, twice, before it parks at all.
+// second. A side whose P has other Gs to run first lets those run, once, before it parks at all.
 //
 // Every so many operations a side goes through the runtime even if it need not: there it notices a stop, and
 // that its time slice is over. In between it touches nothing but the ring, unless sysmon asks everybody in
@@ -51,9 +51,9 @@
 
 namespace leat::csp {
 
-// Before a G parks at rings alone, in its turn 0, 1, ...: lets the other Gs of its P run, if there are any,
-// and the other side of a ring may be among them. False: it has been done often enough, or there are none.
-bool let_others_run_first(entered& in, int turn) noexcept;
+// Before a G parks at rings alone: lets the other Gs of its P run, and the other side of a ring may be among
+// them. False: there are none.
+bool let_others_run_first(entered& in) noexcept;
 
 class single_base : public channel_base {
  public:
@@ -102,9 +102,11 @@ class single_base : public channel_base {
   bool empty() const noexcept {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);  // pairs with a
   }
-  bool is_full() const noexcept {
-    return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire) >= capacity_;
+  // For the writer.
+  std::uint64_t used() const noexcept {
+    return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire);
   }
+  bool is_full() const noexcept { return used() >= capacity_; }
 
   // Written when somebody starts or ceases to wait, read with each value.
   alignas(64) word to_writer_{fenced};
