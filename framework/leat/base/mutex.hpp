@@ -141,9 +141,9 @@ class LEAT_CAPABILITY("spinlock") basic_spinlock {
     note_locked();
   }
 
-  // The same, for a lock that many take in quick succession: one who finds it taken stands back for about a
-  // microsecond. Meanwhile its holder, and what the lock guards, stay in one core's cache; taking turns would
-  // move them to and fro with each section. Not fair.
+  // The same, for a lock that many take in quick succession: one who finds it taken stands back for some
+  // microseconds. Meanwhile its holder, and what the lock guards, stay in one core's cache; taking turns
+  // would move them to and fro with each section. Not fair.
   void lock_standing_back() noexcept LEAT_ACQUIRE() {
     check();
     if (word_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
