@@ -59,9 +59,9 @@ template <class T>
   return to.apply_policy_and_unlock(v, evicted);
 }
 
-// Leaves v alone unless it returns sent.
-template <class T>
-[[gnu::noinline]] send_status send_slowly(channel_base* c, T& v, std::int64_t until) {
+// Leaves v alone unless it returns sent. Until is without_end, or a moment.
+template <class T, class Until>
+[[gnu::noinline]] send_status send_slowly(channel_base* c, T& v, Until until) {
   send_status s{};
   if (!c) [[unlikely]] {
     s = wait_on_nil(wait_reason::send, until) == outcome_stopped ? send_status::stopped
@@ -76,11 +76,10 @@ template <class T>
       s = static_cast<many_channel<boxed<T>>*>(c)->send(in, box, evicted, until);
     }
     if (s != send_status::sent) v = std::move(box.value());
-  } else if (c->kind() == flavour::single) {
+  } else if (c->kind() >= flavour::single) {
+    if (c->kind() >= flavour::broadcast) return send_special(*c, v, until);
     entered in;
     s = static_cast<single_channel<T>*>(c)->send(in, v, until);
-  } else if (c->kind() >= flavour::broadcast) {
-    return send_special(*c, v, until);
   } else {
     auto& many = *static_cast<many_channel<T>*>(c);
     sched::entrance in;
@@ -95,25 +94,31 @@ template <class T>
   return s;
 }
 
-template <class T>
-[[gnu::noinline]] recv_status recv_slowly(channel_base* c, std::optional<T>& to, std::int64_t until) {
+template <class T, class Until>
+[[gnu::noinline]] recv_status recv_slowly(channel_base* c, std::optional<T>& to, Until until) {
   recv_status s{};
   if (!c) [[unlikely]] {
     s = wait_on_nil(wait_reason::receive, until) == outcome_stopped ? recv_status::stopped
         : until == at_once                                          ? recv_status::empty
                                                                     : recv_status::timeout;
-  } else if (c->kind() >= flavour::broadcast) {
-    s = recv_special(*c, to, until);
   } else if constexpr (!kept_inline<T>) {
-    std::optional<boxed<T>> box;
-    {
-      entered in;
-      s = static_cast<many_channel<boxed<T>>*>(c)->recv(in, box, until);
+    if (c->kind() >= flavour::broadcast) {
+      s = recv_special(*c, to, until);
+    } else {
+      std::optional<boxed<T>> box;
+      {
+        entered in;
+        s = static_cast<many_channel<boxed<T>>*>(c)->recv(in, box, until);
+      }
+      if (box) unbox(*c, std::move(*box), to);
     }
-    if (box) unbox(*c, std::move(*box), to);
-  } else if (c->kind() == flavour::single) {
-    entered in;
-    s = static_cast<single_channel<T>*>(c)->recv(in, to, until);
+  } else if (c->kind() >= flavour::single) {
+    if (c->kind() >= flavour::broadcast) {
+      s = recv_special(*c, to, until);
+    } else {
+      entered in;
+      s = static_cast<single_channel<T>*>(c)->recv(in, to, until);
+    }
   } else {
     auto& many = *static_cast<many_channel<T>*>(c);
     sched::entrance in;
@@ -126,16 +131,15 @@ template <class T>
 }
 
 // The one-to-one ring is inlined into the caller as far as it needs nothing but itself.
-template <class T>
-[[gnu::always_inline]] inline send_status send_value(channel_base* c, T& v, std::int64_t until) {
+template <class T, class Until>
+[[gnu::always_inline]] inline send_status send_value(channel_base* c, T& v, Until until) {
   if constexpr (kept_inline<T>)
     if (c && c->kind() == flavour::single && static_cast<single_channel<T>*>(c)->put(v))
       return send_status::sent;
   return send_slowly(c, v, until);
 }
-template <class T>
-[[gnu::always_inline]] inline recv_status recv_value(channel_base* c, std::optional<T>& to,
-                                                     std::int64_t until) {
+template <class T, class Until>
+[[gnu::always_inline]] inline recv_status recv_value(channel_base* c, std::optional<T>& to, Until until) {
   if constexpr (kept_inline<T>)
     if (c && c->kind() == flavour::single && static_cast<single_channel<T>*>(c)->take(to))
       return recv_status::received;
@@ -152,22 +156,31 @@ class received_iterator {
   using pointer = T*;
   using reference = T&;
 
-  explicit received_iterator(channel_base* c) : channel_(c) { ++*this; }
+  explicit received_iterator(channel_base* c) : channel_(c) { receive(); }
   T& operator*() noexcept { return *value_; }
-  received_iterator& operator++() {
+  [[gnu::always_inline]] received_iterator& operator++() {
     if constexpr (kept_inline<T> && may_be_overwritten<T>) {
       if (value_ && channel_->kind() == flavour::single &&
           static_cast<single_channel<T>*>(channel_)->take_over(*value_))
         return *this;
     }
-    value_.reset();
-    (void)recv_value(channel_, value_, forever);
+    receive();
     return *this;
   }
   void operator++(int) { ++*this; }
   bool operator==(std::default_sentinel_t) const noexcept { return !value_; }
 
  private:
+  // Whatever could be taken over is looked for already.
+  [[gnu::noinline]] void receive() {
+    value_.reset();
+    if constexpr (kept_inline<T> && may_be_overwritten<T>) {
+      (void)recv_slowly(channel_, value_, without_end{});
+    } else {
+      (void)recv_value(channel_, value_, without_end{});
+    }
+  }
+
   // In this order: with the pointer right before the value, GCC reads both at once, which waits for the store
   // of a value that has just been taken (1.5 ns a value).
   std::optional<T> value_;
@@ -180,10 +193,10 @@ class sender_api {
  public:
   // Waits for room if the policy is to block. sent, closed, stopped, or what the policy says (full, dropped).
   // Unless it was sent, v keeps its value.
-  send_status send(T&& v) const { return send_value(base(), v, forever); }
+  send_status send(T&& v) const { return send_value(base(), v, without_end{}); }
   send_status send(const T& v) const requires std::copy_constructible<T> {
     T copy(v);
-    return send_value(base(), copy, forever);
+    return send_value(base(), copy, without_end{});
   }
   // Never waits: full instead. v keeps its value unless it was sent.
   send_status try_send(T& v) const { return send_value(base(), v, at_once); }
@@ -212,7 +225,7 @@ template <class Derived, class T>
 class receiver_api {
  public:
   // Empty: closed and drained, or this G has been asked to stop.
-  std::optional<T> recv() const { return recv_with(forever); }
+  std::optional<T> recv() const { return recv_with(without_end{}); }
   // Never waits. Empty: nothing there.
   std::optional<T> try_recv() const { return recv_with(at_once); }
   std::optional<T> recv_until(deadline d) const { return recv_with(until_ns(d)); }
@@ -230,7 +243,8 @@ class receiver_api {
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
-  std::optional<T> recv_with(std::int64_t until) const {
+  template <class Until>
+  std::optional<T> recv_with(Until until) const {
     std::optional<T> v;
     (void)recv_value(base(), v, until);
     return v;

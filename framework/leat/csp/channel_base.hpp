@@ -43,8 +43,8 @@ struct channel_options {
 enum class flavour : std::uint8_t {
   rendezvous,
   many,
-  single,
   latest,
+  single,  // up to here without a virtual call
   broadcast,
   broadcast_reader,
   ticker,

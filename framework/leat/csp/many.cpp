@@ -72,10 +72,10 @@ void many_base::operator delete(void* p, std::align_val_t) noexcept {
   if (p) ::operator delete(static_cast<void**>(p)[-1]);
 }
 
-LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance in, void* to, std::int64_t until)
-    LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (!waits_plainly(in, until)) [[unlikely]]
-    return receive_contested(in, to, until);
+LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance in, void* to,
+                                                            without_end) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (!in.m) [[unlikely]]
+    return wait_to_receive(in, to, forever);
   const recv_status s =
       received_by(wait_plain_settled(in, lock_, receivers_, to, wait_reason::receive, c_name()));
   in.leave();
@@ -85,9 +85,9 @@ LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance in, void* t
 }
 
 LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from,
-                                                         std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  if (!waits_plainly(in, until)) [[unlikely]]
-    return send_contested(in, from, until);
+                                                         without_end) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (!in.m) [[unlikely]]
+    return wait_to_send(in, from, forever);
   const send_status s = sent_by(wait_plain_settled(in, lock_, senders_, from, wait_reason::send, c_name()));
   in.leave();
   if (s == send_status::stopped) [[unlikely]]
@@ -96,14 +96,14 @@ LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from
 }
 
 // Not inlined: the frames above are passed through with every value, and this needs more.
-[[gnu::noinline]] recv_status many_base::receive_contested(entrance in, void* to, std::int64_t until) {
+[[gnu::noinline]] recv_status many_base::wait_to_receive(entrance in, void* to, std::int64_t until) {
   const recv_status s = wait_to_receive_inside(in, to, until);
   in.leave();
   if (s == recv_status::stopped) throw_if_insisted();
   return s;
 }
 
-[[gnu::noinline]] send_status many_base::send_contested(entrance in, void* from, std::int64_t until) {
+[[gnu::noinline]] send_status many_base::wait_to_send(entrance in, void* from, std::int64_t until) {
   const send_status s = wait_to_send_inside(in, from, until);
   in.leave();
   if (s == send_status::stopped) throw_if_insisted();

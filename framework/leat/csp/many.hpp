@@ -38,11 +38,15 @@ class many_base : public channel_base {
  public:
   // The end of a receive, or of a send, that must wait: waits, with the lock held at first; leaves the
   // runtime; throws leat::stopped if that is insisted on.
-  recv_status wait_to_receive(entrance in, void* to, std::int64_t until);
-  recv_status wait_to_receive(const entered& in, void* to,
-                              std::int64_t until) = delete;  // it would leave again
-  send_status wait_to_send(entrance in, void* from, std::int64_t until);
-  send_status wait_to_send(const entered& in, void* from, std::int64_t until) = delete;
+  recv_status wait_to_receive(entrance in, void* to, without_end) LEAT_RELEASE(lock_);
+  recv_status wait_to_receive(entrance in, void* to, std::int64_t until) LEAT_RELEASE(lock_);
+  send_status wait_to_send(entrance in, void* from, without_end) LEAT_RELEASE(lock_);
+  send_status wait_to_send(entrance in, void* from, std::int64_t until) LEAT_RELEASE(lock_);
+  // They would leave again.
+  template <class Until>
+  recv_status wait_to_receive(const entered& in, void* to, Until until) = delete;
+  template <class Until>
+  send_status wait_to_send(const entered& in, void* from, Until until) = delete;
 
   // Not by the aligned allocation of the C library, which keeps no free pieces at hand for each thread, and
   // takes several times as long.
@@ -54,8 +58,6 @@ class many_base : public channel_base {
 
   recv_status wait_to_receive_inside(entrance& in, void* to, std::int64_t until) noexcept LEAT_RELEASE(lock_);
   send_status wait_to_send_inside(entrance& in, void* from, std::int64_t until) noexcept LEAT_RELEASE(lock_);
-  recv_status receive_contested(entrance in, void* to, std::int64_t until) LEAT_RELEASE(lock_);
-  send_status send_contested(entrance in, void* from, std::int64_t until) LEAT_RELEASE(lock_);
 
   // In the order of use, by cache lines: the first has what channel_base has, too, the second the queues and
   // what the derived class counts. A rendezvous touches no more than these two.
@@ -319,7 +321,9 @@ class many_channel : public many_base {
         return true;
       }
     }
+    bool popped = false;
     if (count_ > 0) [[likely]] {
+      popped = true;
       pop_locked(out);
       ++received_;
       if (senders_.empty()) [[likely]]
@@ -329,9 +333,9 @@ class many_channel : public many_base {
     }
     bool wake_it = false;
     waiter* const s = claim_first(senders_, wake_it, except);
-    if (!s) return out.has_value();
+    if (!s) return popped;
     Cell& v = *static_cast<Cell*>(s->slot);
-    if (out) {
+    if (popped) {
       push_locked(v);
     } else {
       out.emplace(std::move(v));

@@ -190,6 +190,10 @@ class contested_party final : public party {
 
 // A moment as the timers count it; forever for never.
 inline constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
+// The same as a type, for what waits most: it is compiled apart, and does not ask how long.
+struct without_end {
+  constexpr operator std::int64_t() const noexcept { return forever; }
+};
 inline std::int64_t until_ns(deadline d) noexcept {
   if (d.is_never()) return forever;
   return std::max(to_ns(d.at()),
@@ -248,7 +252,12 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const party* exc
   waiter* const w = queue.list.front();
   if (!w) return nullptr;
   prefetch_frames(*w);
-  if (w->who->contested()) return claim_first_contested(queue, wake_it, except);
+  if (w->who->contested()) {
+    bool wake = false;  // of its own, so that the caller's can be in a register
+    waiter* const claimed = claim_first_contested(queue, wake, except);
+    wake_it = wake;
+    return claimed;
+  }
   queue.unlink(*w);
   w->who->claim_plain(w->index);
   wake_it = true;

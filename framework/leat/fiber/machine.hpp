@@ -28,20 +28,19 @@ eh_state* thread_eh_state() noexcept;
 struct fp_state {
 #if defined(__x86_64__) && defined(__LP64__)
   static constexpr bool carried_by_switch = false;
-  std::uint32_t mxcsr = 0;
-  std::uint32_t x87 = 0;
+  std::uint64_t modes = 0;                       // mxcsr, and in the upper half x87's: one word to compare
   static constexpr std::uint32_t sticky = 0x3f;  // what computing raises; the rest are modes and masks
   static fp_state read() noexcept {
     std::uint32_t m;
     std::uint16_t c;
     asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(m), "=m"(c));
-    return {m & ~sticky, c};
+    return {(m & ~sticky) | std::uint64_t{c} << 32};
   }
   void write() const noexcept {
     std::uint32_t m;
     asm volatile("stmxcsr %0" : "=m"(m));
-    m = (m & sticky) | mxcsr;
-    const auto c = static_cast<std::uint16_t>(x87);
+    m = (m & sticky) | static_cast<std::uint32_t>(modes);
+    const auto c = static_cast<std::uint16_t>(modes >> 32);
     asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(m), "m"(c));
   }
 #elif defined(__x86_64__) || defined(__i386__)
