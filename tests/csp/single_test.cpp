@@ -108,6 +108,37 @@ TEST_CASE("a ring that has long been calm still wakes a side that parks") {
   });
 }
 
+TEST_CASE("one free place is enough for a writer that found its ring full") {
+  // The reader takes one value and nothing more until the writer has told that its next one is in. The pauses
+  // are such that it is taken before the writer looks, while it spins, and when it has parked.
+  at_procs([] {
+    for (const std::size_t capacity : {1u, 2u, 64u}) {
+      const channel<int> c(capacity, single_options());
+      const channel<int> is_in;
+      const int rounds = scaled(2000);
+      hang_guard guard("a full ring", capacity);
+      auto writer = spawn([&] {
+        for (std::size_t i = 0; i < capacity; ++i) (void)c.send(-1);
+        for (int i = 0; i < rounds; ++i) {
+          (void)c.send(i);
+          (void)is_in.send(i);
+        }
+      });
+      dice d{capacity};
+      while (c.size() < capacity) leat::yield();
+      for (int i = 0; i < rounds; ++i) {
+        if (i % 16 == 0) sleep_for(std::chrono::microseconds(d.below(40)));
+        for (std::uint64_t k = d.below(6000); k > 0; --k) asm volatile("");
+        REQUIRE(c.recv().has_value());
+        REQUIRE(is_in.recv() == i);
+        guard.progress();
+      }
+      (void)writer.join();
+      CHECK(c.size() == capacity);
+    }
+  });
+}
+
 TEST_CASE("both sides may be plain threads, or one of them") {
   for (const bool writer_is_g : {true, false}) {
     run_clean(with_procs(2), [&] {

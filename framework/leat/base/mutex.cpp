@@ -54,7 +54,7 @@ void lock_slow(std::atomic<std::uint32_t>& word) noexcept {
 }
 
 void lock_slow_standing_back(std::atomic<std::uint32_t>& word) noexcept {
-  constexpr int pauses = 200, tries_before_yield = 20;
+  constexpr int pauses = 200, tries_before_yield = 10;
   for (int tries = 0;; ++tries) {
     for (int i = 0; i < pauses; ++i) cpu_pause();
     // Acquire pairs with the release in unlock.

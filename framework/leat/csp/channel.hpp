@@ -171,7 +171,7 @@ class received_iterator {
   bool operator==(std::default_sentinel_t) const noexcept { return !value_; }
 
  private:
-  // Whatever could be taken over is looked for already.
+  // Not in place of a value: where that could be done, it has been tried.
   [[gnu::noinline]] void receive() {
     value_.reset();
     if constexpr (kept_inline<T> && may_be_overwritten<T>) {

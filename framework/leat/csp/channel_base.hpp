@@ -44,7 +44,7 @@ enum class flavour : std::uint8_t {
   rendezvous,
   many,
   latest,
-  single,  // up to here without a virtual call
+  single,  // before it are many_channels, behind it what send_special and recv_special deal with
   broadcast,
   broadcast_reader,
   ticker,

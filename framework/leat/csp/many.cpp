@@ -95,15 +95,19 @@ LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from
   return s;
 }
 
-// Not inlined: the frames above are passed through with every value, and this needs more.
-[[gnu::noinline]] recv_status many_base::wait_to_receive(entrance in, void* to, std::int64_t until) {
+// Not inlined: the frames above are passed through with every value, and these need more.
+[[gnu::noinline]] recv_status many_base::wait_to_receive(entrance in, void* to,
+                                                         std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (waits_plainly(in, until)) return wait_to_receive(in, to, without_end{});
   const recv_status s = wait_to_receive_inside(in, to, until);
   in.leave();
   if (s == recv_status::stopped) throw_if_insisted();
   return s;
 }
 
-[[gnu::noinline]] send_status many_base::wait_to_send(entrance in, void* from, std::int64_t until) {
+[[gnu::noinline]] send_status many_base::wait_to_send(entrance in, void* from,
+                                                      std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (waits_plainly(in, until)) return wait_to_send(in, from, without_end{});
   const send_status s = wait_to_send_inside(in, from, until);
   in.leave();
   if (s == send_status::stopped) throw_if_insisted();

@@ -38,10 +38,10 @@ class many_base : public channel_base {
  public:
   // The end of a receive, or of a send, that must wait: waits, with the lock held at first; leaves the
   // runtime; throws leat::stopped if that is insisted on.
-  recv_status wait_to_receive(entrance in, void* to, without_end) LEAT_RELEASE(lock_);
-  recv_status wait_to_receive(entrance in, void* to, std::int64_t until) LEAT_RELEASE(lock_);
-  send_status wait_to_send(entrance in, void* from, without_end) LEAT_RELEASE(lock_);
-  send_status wait_to_send(entrance in, void* from, std::int64_t until) LEAT_RELEASE(lock_);
+  recv_status wait_to_receive(entrance in, void* to, without_end);
+  recv_status wait_to_receive(entrance in, void* to, std::int64_t until);
+  send_status wait_to_send(entrance in, void* from, without_end);
+  send_status wait_to_send(entrance in, void* from, std::int64_t until);
   // They would leave again.
   template <class Until>
   recv_status wait_to_receive(const entered& in, void* to, Until until) = delete;

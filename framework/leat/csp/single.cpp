@@ -10,9 +10,10 @@ namespace leat::csp {
 namespace {
 
 constexpr std::uint64_t visit_every = 64;  // operations
-// Visits without a park of the other side, after which there are no more barriers: as many as cost about what
-// the heavy barrier of its next park does.
-constexpr std::uint32_t calm_visits = 4;
+
+// Visits without a park of the other side, after which there are no more barriers. At two Ps their barriers
+// cost about what the heavy one of its next park does, which grows with the cores that it interrupts.
+std::uint32_t calm_visits(const entered& in) noexcept { return in.m ? 2 + in.m->sched.procs() : 16; }
 
 // A G looks a few times more before it parks: the other side is often at work on another core, and a park
 // with its wake-up takes as long as hundreds of values. The looks are far apart, so that the other side gets
@@ -140,7 +141,7 @@ void single_base::visit(entered& in, visits& v, std::uint64_t index, side other,
   // Without membarrier there is no heavy barrier, and the cheap one stays.
   if (!sched::detail::membarrier_works.load(std::memory_order_relaxed)) return;
   word& mine = word_of(other);
-  if (v.calm < calm_visits || (mine.load(std::memory_order_relaxed) & fenced) == 0) return;
+  if ((mine.load(std::memory_order_relaxed) & fenced) == 0 || v.calm < calm_visits(in)) return;
   // Step e. Acquire and release: whoever parks next finds the bit gone, after what this side has done.
   const std::uint32_t before = mine.fetch_and(~std::uint32_t{fenced}, std::memory_order_acq_rel);
   if (before & waits) wake_side(in.m, other);

@@ -52,7 +52,7 @@
 namespace leat::csp {
 
 // Before a G parks at rings alone: lets the other Gs of its P run, and the other side of a ring may be among
-// them. False: there are none.
+// them. False: there are none, or it has no P to let them run on.
 bool let_others_run_first(entered& in) noexcept;
 
 class single_base : public channel_base {
@@ -254,7 +254,7 @@ class single_channel final : public single_base {
     return true;
   }
   void taken_up_to(std::uint64_t h) noexcept {
-    head_.store(h, std::memory_order_release);  // the slot is free; pairs with make_room and is_full
+    head_.store(h, std::memory_order_release);  // the slot is free; pairs with make_room and used
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
