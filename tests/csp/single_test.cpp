@@ -145,7 +145,7 @@ TEST_CASE("both sides may be plain threads, or one of them") {
       const keep_alive stay;
       const channel<int> c(4, single_options());
       const int n = scaled(20'000);
-      const auto write = [c, n] {
+      const auto write = [=] {
         for (int i = 0; i < n; ++i) (void)c.send(i);
         c.close();
       };
