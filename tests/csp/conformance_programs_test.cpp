@@ -101,7 +101,7 @@ TEST_CASE("go: fan-in by a select over a span merges channels until all are clos
     task_group group;
     for (int p = 0; p < producers; ++p) {
       sources.emplace_back(static_cast<std::size_t>(1 + p % 3), o);
-      group.go([c = sources.back(), each] {
+      group.go([=, c = sources.back()] {
         for (int i = 0; i < each; ++i) CHECK(c.send(i) == send_status::sent);
         c.close();
       });

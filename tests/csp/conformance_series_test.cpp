@@ -40,7 +40,6 @@ struct rational {
     std::int64_t r = 0;
     return __builtin_mul_overflow(a, b, &r) ? 1 : r;
   }
-  friend rational operator-(rational a) { return {-a.num, a.den}; }
   friend bool operator==(rational, rational) = default;
 };
 

@@ -245,9 +245,9 @@ fanout = "copy"
       CHECK(eventually([&] { return notes.total > 20 * (round % 10); }));
       stop.send(15);
     });
-    const auto sent = static_cast<std::size_t>(account_of(l, p, "raw").stats.sent);
+    const auto raw = static_cast<int>(account_of(l, p, "raw").stats.sent);
     REQUIRE(exit_code(l) == 0);
-    REQUIRE(sorted(notes.of("s/sink")) == from_one(static_cast<int>(sent)));
-    REQUIRE(sorted(notes.of("s/mirror")) == from_one(static_cast<int>(sent)));
+    REQUIRE(sorted(notes.of("s/sink")) == from_one(raw));
+    REQUIRE(sorted(notes.of("s/mirror")) == from_one(raw));
   }
 }
