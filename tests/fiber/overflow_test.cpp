@@ -37,6 +37,7 @@ volatile int* volatile nowhere = nullptr;
 
 [[gnu::noinline]] int big_frame() {
   volatile char frame[100 * 1024];
+  asm volatile("" : : "r"(&frame[0]) : "memory");  // it stays whole
   frame[sizeof frame - 1] = 1;
   frame[0] = 1;
   return frame[0];
