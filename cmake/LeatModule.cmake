@@ -85,7 +85,7 @@ if(LEAT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
 endif()
 
 # leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [NO_ASAN] [TOGETHER]
-#           [SERIAL] [LONG])
+#           [SERIAL] [LONG] [SOAK_CASES])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
@@ -94,8 +94,12 @@ endif()
 # TOGETHER: it may share a process with others of its folder (see leat_tests_together).
 # SERIAL: it measures, and ctest runs nothing beside it in plain builds.
 # LONG: it takes more than some seconds, and is among the first to begin.
+# SOAK_CASES: it has cases of the suite `soak` (support/soak.hpp). They are a test of their own, NAME/soak.
+#
+# The label `soak` is for what measures, sweeps or takes long: `./dev test` leaves it out, `./dev soak` runs it.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;TOGETHER;SERIAL;LONG" "TIMEOUT" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;TOGETHER;SERIAL;LONG;SOAK_CASES" "TIMEOUT"
+    "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -136,6 +140,11 @@ function(leat_test name)
   if(arg_SERIAL AND NOT LEAT_SANITIZE)
     # First: later it would wait until the last of the others has ended.
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON COST 10000)
+  endif()
+  if(arg_SOAK_CASES)
+    get_test_property(${name} TIMEOUT timeout)
+    add_test(NAME ${name}/soak COMMAND ${target})
+    set_tests_properties(${name}/soak PROPERTIES LABELS soak ENVIRONMENT LEAT_SOAK=1 RUN_SERIAL ON TIMEOUT ${timeout})
   endif()
 endfunction()
 

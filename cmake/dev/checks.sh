@@ -98,6 +98,7 @@ checks() {
   rm -f build/release/Testing/Temporary/LastTest.log
   step layers-documents "the lines above name file and line" ctest --preset release -j "$jobs" -L '^checks$' || ok=0
   count_tests build/release
+  ((ok)) || note_failures release
   ((fast)) && return $((!ok))
   counted step format "./dev format" format_check
   work_ahead_ends

@@ -111,6 +111,7 @@ stage() {
 
 summary() {
   local i passed=0 failed=0 colour
+  run_again
   printf '\n%s%-24s %-8s %9s %8s %8s%s\n' "$bold" stage result seconds passed failed "$plain"
   for i in "${!stages[@]}"; do
     passed=$((passed + passes[i])) failed=$((failed + fails[i]))
@@ -119,6 +120,8 @@ summary() {
       "${times[i]}" "${passes[i]}" "${fails[i]}" "${notes[i]}"
   done
   ((failed == 0)) || printf '\nThe log of each step is in build/logs/.\n'
+  ((${#flaky[@]} == 0)) || printf '\n%d flaky, to be looked at:\n' "${#flaky[@]}"
+  for i in "${flaky[@]}"; do printf 'flaky: %s\n' "$i"; done
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0))
 }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "services/program.hpp"
+#include "support/soak.hpp"
 
 using namespace leat::services::test;
 
@@ -134,7 +135,7 @@ TEST_CASE(
   CHECK_FALSE(has(farm.said, "(lost"));
 }
 
-TEST_CASE("image-farm: two Ps look at more pictures than one") {
+TEST_CASE("image-farm: two Ps look at more pictures than one" * leat::test::soak) {
   cpu_set_t ours;
   if (::sched_getaffinity(0, sizeof ours, &ours) != 0 || CPU_COUNT(&ours) < 2) {
     MESSAGE("skipped: there is one CPU");

@@ -177,7 +177,12 @@ TEST_CASE("one-for-all restarts the others as well, in order") {
     int runs = 0;
     s.add("b", quick(restart_strategy::one_for_all), [&] {
       d.note("b");
-      CHECK(eventually([&] { return d.text().find("+c") != std::string::npos; }));
+      // Both neighbours run: else one could be told to stop before it has begun, and note its begin at the
+      // end.
+      CHECK(eventually([&] {
+        const std::string text = d.text();
+        return text.find("+a") != std::string::npos && text.find("+c") != std::string::npos;
+      }));
       if (++runs == 1) throw std::runtime_error("b");
       over = true;
     });

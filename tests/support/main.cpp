@@ -6,6 +6,9 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cstdlib>
+#include <string>
 
 #include <leat/base/format.hpp>
 
@@ -68,12 +71,31 @@ void install_crash_handler() {
 void install_crash_handler() {}
 #endif
 
+// The value of a variable that is for this program alone, not for those it starts.
+std::string take_variable(const char* name) {
+  const char* value = std::getenv(name);
+  std::string text = value ? value : "";
+  ::unsetenv(name);
+  return text;
+}
+
+// Cases of the suite `soak` run when LEAT_SOAK=1 says so, and then no others (support/soak.hpp).
+// LEAT_TEST_CASE is the name of the only case to run: `./dev` runs one again by it. A comma would end the
+// name, so any character stands for it.
+void choose_cases(doctest::Context& context) {
+  context.addFilter(take_variable("LEAT_SOAK") == "1" ? "test-suite" : "test-suite-exclude", "soak");
+  std::string name = take_variable("LEAT_TEST_CASE");
+  std::replace(name.begin(), name.end(), ',', '?');
+  if (!name.empty()) context.addFilter("test-case", name.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int child_status = 0;
   if (leat::test::run_as_child(argc, argv, child_status)) return child_status;
   doctest::Context context(argc, argv);
+  choose_cases(context);
   install_crash_handler();
   leat::test::start_watchdog();
   const int status = context.run();

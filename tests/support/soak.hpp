@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+#include <doctest/doctest.h>
+
+namespace leat::test {
+
+// TEST_CASE("two Ps do more than one" * leat::test::soak): a case that measures, sweeps or takes long. A
+// loaded or slow machine can make it fail, so `./dev test` leaves it out. `./dev soak` runs it: the test's
+// CMake entry says SOAK_CASES.
+inline const doctest::test_suite soak{"soak"};
+
+}  // namespace leat::test
