@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Checks the Promela models: the true ones must have no error, each broken variant must have one.
-# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single] [settled] [mutex]      (all without arguments)
+# Usage: check.sh [retake] [fence] [wake] [timer_poll] [wait] [many] [single] [biased] [mutex] [stop] [sysmon]
+# All of them without arguments.
 # Needs spin and a C compiler. Without spin: exit code 77, which ctest takes for "skipped".
 set -u
 here=$(cd "${0%/*}" && pwd) || exit 1
@@ -59,8 +60,17 @@ one() {
 retake() {
   one retake good safety
   one retake good liveness -DLIVENESS
+  one retake good safety -DFENCED
+  one retake broken safety -DFENCED -DNO_OWNER_BARRIER
   for v in NO_HEAVY_BARRIER NO_ASKING_LOCK ASKER_WRITES_QUIET DENY_RELAXED LEAVE_RELAXED; do
     one retake broken safety -D$v
+  done
+}
+
+fence() {
+  one fence good safety
+  for v in NO_WAIT COME_IN_FALLS COUNT_BEHIND_GATE COUNT_UNSEEN DONE_OUTSIDE; do
+    one fence broken safety -D$v
   done
 }
 
@@ -91,13 +101,13 @@ timer_poll() {
   done
 }
 
-party() {
-  one party good safety
+waits() {  # `wait` is a builtin
+  one wait good safety
   optimise=-O2
-  one party good safety -DTHIRD
+  one wait good safety -DTHIRD
   optimise=-O0
   for v in READY_WHILE_ENROLLING NO_CAS NO_START_OVER NO_SELF_CLAIM NO_DISARM NO_WITHDRAW PARK_REGARDLESS; do
-    one party broken safety -D$v
+    one wait broken safety -D$v
   done
 }
 
@@ -120,11 +130,11 @@ single() {
   done
 }
 
-settled() {
-  one settled good safety
-  one settled good safety -DBORN_SETTLED
+biased() {
+  one biased good safety
+  one biased good safety -DBORN_BIASED
   for v in NO_HEAVY_BARRIER NO_SECOND_LOOK NO_WAIT ONE_FLAG; do
-    one settled broken safety -D$v
+    one biased broken safety -D$v
   done
 }
 
@@ -139,9 +149,24 @@ mutex() {
   done
 }
 
-for m in ${*:-retake wake timer_poll party many single settled mutex}; do
+stop() {
+  one stop good safety
+  for v in WAITER_ENDS NO_HEAVY_BARRIER NO_WAIT NO_SECOND_LOOK; do
+    one stop broken safety -D$v
+  done
+}
+
+sysmon() {
+  one sysmon good safety
+  for v in NO_RECHECK NO_TURNS BUSY_AT_LOOK NO_CALL TAKER_RELAXED SYSMON_RELAXED; do
+    one sysmon broken safety -D$v
+  done
+}
+
+for m in ${*:-retake fence wake timer_poll wait many single biased mutex stop sysmon}; do
   case $m in
-    retake | wake | timer_poll | party | many | single | settled | mutex) $m ;;
+    wait) waits ;;
+    retake | fence | wake | timer_poll | many | single | biased | mutex | stop | sysmon) $m ;;
     *) echo "no such model: $m"; exit 2 ;;
   esac
 done

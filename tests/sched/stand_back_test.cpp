@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "fixture.hpp"
+#include "support/soak.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
@@ -26,7 +27,7 @@ void compute() {
 
 }  // namespace
 
-TEST_CASE("Gs that end at once are left to the P that starts them") {
+TEST_CASE("Gs that end at once are left to the P that starts them" * leat::test::soak) {
   run_clean(with_procs(2), [] {
     const auto before = stats();
     for (int i = 0; i < (fiber::under_tsan ? 20 : 200); ++i) start_and_join(many / 5, [] {});

@@ -3,6 +3,9 @@
 // Processes that stand still: `watchdog`, and what systemd is told.
 #include <leat/sched/blocking.hpp>
 
+#include <functional>
+#include <thread>
+
 #include "misbehaving.hpp"
 #include "program.hpp"
 
@@ -36,9 +39,19 @@ class slow_source : public process {
   }
 };
 
+// For longer than the watchdog of its test.
+class long_source : public process {
+  out<number> values{this, "values"};
+  void run() override {
+    for (const auto until = now() + 1500ms; now() < until && values.send({1}) == send_status::sent;)
+      (void)sleep_for(5ms);
+  }
+};
+
 }  // namespace
 
 LEAT_PROCESS(slow_source, "sends now and then");
+LEAT_PROCESS(long_source, "sends now and then for a second and a half");
 
 TEST_CASE("a process that neither receives nor sends for its watchdog's time is replaced") {
   log_catcher log;
@@ -106,9 +119,9 @@ TEST_CASE("sending counts as well, also on a channel with other writers") {
 [service]
 name = "s"
 [process.slow]
-use = "slow_source"
+use = "long_source"
 replicas = 2
-watchdog = "400ms"
+watchdog = "1s"
 out = { values = "c" }
 [process.sink]
 use = "noting"
@@ -131,7 +144,7 @@ use = "slow_source"
 [process.p]
 use = "acts"
 replicas = 2
-watchdog = "400ms"
+watchdog = "2s"
 in = { values = "source.values" }
 restart = { backoff = ["0", "0"] }
 )");
@@ -139,6 +152,7 @@ restart = { backoff = ["0", "0"] }
     if (run == 1) stand_still();  // the other one goes on
     for (const number& v : values) (void)v;
   });
+  INFO(log.text());
   CHECK(exit_code(l) == 0);
   CHECK(process_of(l, p, "p").failures == 1);
   CHECK(process_of(l, p, "p").runs == 3);
@@ -201,7 +215,7 @@ TEST_CASE("systemd does not hear of life while a process stands still and has no
   const notify_socket systemd(folder.path() + "/notify");
   ::setenv("NOTIFY_SOCKET", (folder.path() + "/notify").c_str(), 1);
   ::setenv("WATCHDOG_USEC", "4000", 1);
-  std::atomic<bool> released{false};
+  static std::atomic<bool> released{false};  // of a thread that the end of the runtime may not wait for
   const config::plan p = plan_of(R"(
 [service]
 name = "s"
@@ -219,7 +233,9 @@ restart = { backoff = ["0", "0"] }
   act_runs = 0;
   act = [&](int run, const in<number>&) {
     if (run > 1) return stand_still();
-    while (!released) std::this_thread::sleep_for(1ms);  // does not enter the runtime
+    leat::blocking([&] {  // which is not cut short
+      while (!released) std::this_thread::sleep_for(1ms);
+    });
   };
   bool silent = true;
   (void)run_plan(p, [&](const channel<int>& stop) {
