@@ -9,19 +9,21 @@ again_stage=() again_preset=() again_runner=() again_test=() again_case=() again
 flaky=()
 
 # failures LOG: a line for each test of ctest's LastTest.log that failed: its name, how many cases failed, and the
-# failing case if it is one program of many that came to its end (then a line for each case), with tabs between.
+# failing case if it is one program of many that came to its end (then a line for each case), with tabs between. What a
+# sanitizer has found there belongs to no case: then it is the whole program.
 failures() {
   awk '
     function close_test(  i) {
       if (open && !passed) {
-        if (name ~ /\/together$/ && ended && cases > 0)
+        if (name ~ /\/together$/ && ended && cases > 0 && !sanitizer)
           for (i = 1; i <= cases; i++) printf "%s\t1\t%s\n", name, failing[i]
         else printf "%s\t%d\t\n", name, (counted > 0 ? counted : 1)
       }
       open = 0
     }
-    function begin_test() { open = 1; passed = ended = cases = counted = 0; current = ""; split("", seen) }
+    function begin_test() { open = 1; passed = ended = cases = counted = sanitizer = 0; current = ""; split("", seen) }
     /^[0-9]+\/[0-9]+ Testing: / { close_test(); begin_test(); name = $0; sub(/^[0-9]+\/[0-9]+ Testing: /, "", name) }
+    /^==[0-9]+==ERROR: |^SUMMARY: / { sanitizer = 1 }
     /^TEST CASE: / { current = $0; sub(/^TEST CASE: +/, "", current) }
     / ERROR: / && current != "" && !(current in seen) { seen[current] = 1; failing[++cases] = current }
     /^\[doctest\] test cases:/ {

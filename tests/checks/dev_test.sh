@@ -77,7 +77,9 @@ for test in sched/run csp/select csp/together; do
   if ((${left:-0} > 0)); then
     sed -i "s#^$test .*#$test $((left - 1))#" failing
     [[ $test != csp/together ]] || printf 'TEST CASE:  one, or two\n\nx.cpp:1: ERROR: CHECK( false ) is NOT correct!\n' >>"$log"
-    printf '[doctest] test cases:  5 |  4 passed | 1 failed | 0 skipped\nTest Failed.\n' >>"$log"
+    printf '[doctest] test cases:  5 |  4 passed | 1 failed | 0 skipped\n' >>"$log"
+    [[ ! -e leaks ]] || echo '==7==ERROR: LeakSanitizer: detected memory leaks' >>"$log"
+    echo 'Test Failed.' >>"$log"
     status=8
   else
     printf '[doctest] test cases:  5 |  5 passed | 0 failed | 0 skipped\nTest Passed.\n' >>"$log"
@@ -101,6 +103,11 @@ expect 1 '14 passed, 1 failed' dev test --fast
 put failing 'csp/together 1'
 expect 0 'flaky: csp/together "one, or two" in release (2nd try)' dev test --fast
 expect 0 'csp/together one, or two' cat "$tree/cases"
+put leaks '' && rm "$tree/cases"
+put failing 'csp/together 1'
+expect 0 'flaky: csp/together in release (2nd try)' dev test --fast
+expect 1 'No such file' cat "$tree/cases"
+rm "$tree/leaks"
 put failing $'sched/run 3\ncsp/select 1'
 expect 1 '1 flaky, to be looked at' dev test --fast
 finish

@@ -17,10 +17,13 @@
 
 namespace {
 
+int cases_begun = 0;
+
 struct time_limit_listener : doctest::IReporter {
   explicit time_limit_listener(const doctest::ContextOptions&) {}
 
   void test_case_start(const doctest::TestCaseData& test) override {
+    ++cases_begun;
     // The decorator doctest::timeout(seconds) wins over the default.
     const leat::nanoseconds limit = test.m_timeout > 0
                                         ? leat::saturate_ns(std::chrono::duration<double>(test.m_timeout))
@@ -81,12 +84,13 @@ std::string take_variable(const char* name) {
 
 // Cases of the suite `soak` run when LEAT_SOAK=1 says so, and then no others (support/soak.hpp).
 // LEAT_TEST_CASE is the name of the only case to run: `./dev` runs one again by it. A comma would end the
-// name, so any character stands for it.
-void choose_cases(doctest::Context& context) {
+// name, so any character stands for it. True: one case is wanted.
+bool choose_cases(doctest::Context& context) {
   context.addFilter(take_variable("LEAT_SOAK") == "1" ? "test-suite" : "test-suite-exclude", "soak");
   std::string name = take_variable("LEAT_TEST_CASE");
   std::replace(name.begin(), name.end(), ',', '?');
   if (!name.empty()) context.addFilter("test-case", name.c_str());
+  return !name.empty();
 }
 
 }  // namespace
@@ -95,10 +99,14 @@ int main(int argc, char** argv) {
   int child_status = 0;
   if (leat::test::run_as_child(argc, argv, child_status)) return child_status;
   doctest::Context context(argc, argv);
-  choose_cases(context);
+  const bool wants_one = choose_cases(context);
   install_crash_handler();
   leat::test::start_watchdog();
-  const int status = context.run();
+  int status = context.run();
   leat::test::stop_watchdog();
+  if (wants_one && cases_begun == 0) {  // nothing has passed
+    leat::write_text(STDERR_FILENO, "no test case has the name that LEAT_TEST_CASE says\n");
+    status = 1;
+  }
   return status;
 }
