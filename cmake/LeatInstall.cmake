@@ -9,6 +9,9 @@ set(leat_targets ${leat_modules})
 list(TRANSFORM leat_targets PREPEND leat_)
 set(leat_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/leat")
 
+# As in the build: see framework/CMakeLists.txt.
+target_include_directories(leat_base PUBLIC "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/leat/base/system>")
+target_include_directories(leat_net PUBLIC "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/leat/net/system>")
 install(TARGETS ${leat_targets} leat leat_plugin leat_host EXPORT leatTargets
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -37,6 +40,14 @@ install(FILES "${PROJECT_SOURCE_DIR}/services/leat/leat.1" DESTINATION "${CMAKE_
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/config/boards" DESTINATION "${CMAKE_INSTALL_DATADIR}/leat"
   FILES_MATCHING PATTERN "*.toml")
 
+# Programs have it inside; for those who do not let gdb load it from there.
+install(FILES framework/leat/sched/leat-gdb.py DESTINATION "${CMAKE_INSTALL_DATADIR}/leat")
+
+# As they lie here, so that the links from one to another hold.
+install(FILES README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY config/boards DESTINATION "${CMAKE_INSTALL_DOCDIR}/config")
+
 # A user who links the highest module first needs the reverse of the order of declaration.
 set(leat_pc_libs ${leat_modules})
 list(REVERSE leat_pc_libs)
@@ -44,11 +55,16 @@ list(TRANSFORM leat_pc_libs PREPEND "-lleat_")
 list(JOIN leat_pc_libs " " leat_pc_libs)
 # Static archives do not record what they need. With no shared ones to choose, plain
 # `pkg-config --libs leat` must be enough, so there it stands in Libs.
+set(leat_pc_libs_private "-lboost_context -pthread")
+if(LEAT_WITH_SQLITE)
+  string(PREPEND leat_pc_libs_private "-lsqlite3 ")
+endif()
+if(LEAT_WITH_TLS)
+  string(PREPEND leat_pc_libs_private "-lssl -lcrypto ")
+endif()
 if(leat_static)
-  string(APPEND leat_pc_libs " -lboost_context -pthread")
+  string(APPEND leat_pc_libs " ${leat_pc_libs_private}")
   set(leat_pc_libs_private "")
-else()
-  set(leat_pc_libs_private "-lboost_context -pthread")
 endif()
 file(RELATIVE_PATH leat_pc_prefix
   "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")

@@ -1,7 +1,7 @@
-# leat_module(NAME SOURCES ... HEADERS ... [ALONE ...] [DEPENDS leat::x ...] [LINK_PRIVATE lib ...])
+# leat_module(NAME SOURCES ... [HEADERS ...] [ALONE ...] [DEPENDS leat::x ...] [LINK_PRIVATE lib ...])
 #
 # One library per module: target leat_NAME, alias leat::NAME. HEADERS are the public ones; they are
-# installed under include/leat/NAME and each must compile on its own. Which module may include which
+# installed under include/leat/NAME and each must compile on its own; the others stay at home. Which module may include which
 # is data in cmake/layers.txt, checked by cmake/check_layers.sh. Modules are declared lowest first:
 # the reverse of that order is the link order that leat.pc gives.
 #
@@ -14,9 +14,11 @@ function(leat_module name)
   endif()
   add_library(leat_${name})
   add_library(leat::${name} ALIAS leat_${name})
-  target_sources(leat_${name}
-    PRIVATE ${arg_SOURCES}
-    PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_HEADERS})
+  target_sources(leat_${name} PRIVATE ${arg_SOURCES})
+  if(arg_HEADERS)
+    target_sources(leat_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_HEADERS})
+  endif()
+  target_include_directories(leat_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>")
   target_compile_features(leat_${name} PUBLIC cxx_std_20)
   target_link_libraries(leat_${name}
     PUBLIC ${arg_DEPENDS}
@@ -72,7 +74,7 @@ endfunction()
 
 # Compiling the tests takes most of the time of a whole run. Lines are enough for their back-traces; what UBSan is told
 # to leave out of their own code, a crash would show as well; and only those of templates whose speed or interleavings
-# matter are optimized in full, and in plain builds. Linked last: of -fsanitize and -fno-sanitize the later one wins.
+# matter (OPTIMIZED) are optimized in full, and in plain builds. Linked last: of -fsanitize and -fno-sanitize the later one wins.
 add_library(leat_test_flags INTERFACE)
 target_compile_options(leat_test_flags INTERFACE -g1)
 if("undefined" IN_LIST LEAT_SANITIZE)
@@ -80,34 +82,49 @@ if("undefined" IN_LIST LEAT_SANITIZE)
     $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute>
     $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=alignment,pointer-overflow>)
 endif()
-if(LEAT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  target_compile_options(leat_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Og>)
-endif()
 
 # leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [NO_ASAN] [TOGETHER]
-#           [SERIAL] [LONG] [SOAK_CASES])
+#           [PLAIN] [SERIAL] [LONG] [OPTIMIZED] [SOAK_CASES])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
 # as long. ONE_THREAD: ThreadSanitizer has nothing to find in it, and it is not built there.
 # NO_ASAN: it measures, or reads texts; AddressSanitizer and UBSan have nothing more to find, and it is not built there.
+# PLAIN: both of these.
 # TOGETHER: it may share a process with others of its folder (see leat_tests_together).
 # SERIAL: it measures, and ctest runs nothing beside it in plain builds.
 # LONG: it takes more than some seconds, and is among the first to begin.
+# OPTIMIZED: a stress test or a measurement, compiled as programs are. The others take half the time to compile.
 # SOAK_CASES: it has cases of the suite `soak` (support/soak.hpp). They are a test of their own, NAME/soak.
 #
 # The label `soak` is for what measures, sweeps or takes long: `./dev test` leaves it out, `./dev soak` runs it.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;TOGETHER;SERIAL;LONG;SOAK_CASES" "TIMEOUT"
-    "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;PLAIN;TOGETHER;SERIAL;LONG;OPTIMIZED;SOAK_CASES"
+    "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(arg_PLAIN)
+    set(arg_ONE_THREAD ON)
+    set(arg_NO_ASAN ON)
   endif()
   if((arg_ONE_THREAD AND "thread" IN_LIST LEAT_SANITIZE) OR (arg_NO_ASAN AND "address" IN_LIST LEAT_SANITIZE))
     return()
   endif()
   string(REPLACE "/" "-" target "test-${name}")
-  if(NOT "address" IN_LIST LEAT_SANITIZE)
+  leat_in_gate(in_gate ${name} ${arg_NO_ASAN} ${arg_ONE_THREAD})
+  if("soak" IN_LIST arg_LABELS)
+    set(in_gate OFF)
+  elseif(NOT in_gate)
+    list(APPEND arg_LABELS beyond)
+  endif()
+  if(LEAT_SANITIZE)
+    set(arg_OPTIMIZED OFF)
+  elseif(name MATCHES "^fiber/")
+    set(arg_OPTIMIZED ON)  # what the optimizer does across a switch is their subject
+  endif()
+  string(REGEX MATCH "^[^/]+" folder ${name})
+  if(NOT "address" IN_LIST LEAT_SANITIZE OR (in_gate AND folder IN_LIST LEAT_GATE_NOT_ASAN))
     set(arg_TOGETHER OFF)
   endif()
   if(arg_TOGETHER)
@@ -117,16 +134,18 @@ function(leat_test name)
     get_filename_component(folder ${name} DIRECTORY)
     set_property(GLOBAL APPEND PROPERTY LEAT_TOGETHER_${folder} ${target})
     list(APPEND arg_LABELS alone)
-    add_test(NAME ${name} COMMAND tests-${folder} "--source-file=*/${folder}/${arg_SOURCES}")
+    set(command tests-${folder} "--source-file=*/${folder}/${arg_SOURCES}")
   else()
     add_executable(${target} ${arg_SOURCES})
-    add_test(NAME ${name} COMMAND ${target})
+    set(command ${target})
   endif()
+  add_test(NAME ${name} COMMAND ${command})
+  leat_gate_target(${target} ${in_gate})
   target_link_libraries(${target} PRIVATE leat_test_support ${arg_LINK} leat_build_flags leat_test_flags)
-  if(NOT name MATCHES "^(fiber|sched|csp)/" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_compile_options(${target} PRIVATE -O1)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT arg_OPTIMIZED)
+    target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>)
   endif()
-  leat_test_precompiled(${target} ${name} "${arg_LINK}")
+  leat_test_precompiled(${target} ${name} "${arg_LINK}" "${arg_OPTIMIZED}")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
@@ -143,7 +162,7 @@ function(leat_test name)
   endif()
   if(arg_SOAK_CASES)
     get_test_property(${name} TIMEOUT timeout)
-    add_test(NAME ${name}/soak COMMAND ${target})
+    add_test(NAME ${name}/soak COMMAND ${command})
     set_tests_properties(${name}/soak PROPERTIES LABELS soak ENVIRONMENT LEAT_SOAK=1 RUN_SERIAL ON TIMEOUT ${timeout})
   endif()
 endfunction()
@@ -161,17 +180,23 @@ function(leat_tests_together folder)
   set(objects ${targets})
   list(TRANSFORM objects REPLACE ".+" "$<TARGET_OBJECTS:\\0>")
   add_executable(tests-${folder} ${objects})
+  leat_in_gate(in_gate ${folder}/together OFF OFF)
+  leat_gate_target(tests-${folder} ${in_gate})
+  set(labels together)
+  if(NOT in_gate)
+    list(APPEND labels beyond)
+  endif()
   foreach(target IN LISTS targets)
     target_link_libraries(tests-${folder} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
   endforeach()
   add_test(NAME ${folder}/together COMMAND tests-${folder})
-  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 2400 LABELS together COST 1000)
+  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 2400 LABELS "${labels}" COST 1000)
 endfunction()
 
 # Tests with the same flags share a precompiled header: those of sched and csp, those of net, and the rest. The first
 # test makes it. Leat's own headers stay out: the compiler gives no warnings about precompiled ones.
 option(LEAT_TEST_PCH "Precompile the standard headers that most tests include" ON)
-function(leat_test_precompiled target name module)
+function(leat_test_precompiled target name module optimized)
   if(NOT LEAT_TEST_PCH)
     return()
   endif()
@@ -181,6 +206,9 @@ function(leat_test_precompiled target name module)
     return()  # flags of their own, and few
   else()
     set(kind others)
+  endif()
+  if(optimized)
+    string(APPEND kind _optimized)
   endif()
   get_property(maker GLOBAL PROPERTY LEAT_TEST_PCH_${kind})
   if(maker)

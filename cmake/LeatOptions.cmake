@@ -25,11 +25,19 @@ endif()
 
 option(LEAT_UNITY "Compile several files of a module as one: faster, where it is done in one go" OFF)
 
+# Where several files are compiled as one, a local name may well be that of another file: there GCC looks at local ones only.
+set(leat_shadow -Wshadow)
+if(LEAT_UNITY)
+  set(leat_shadow "")
+  if(NOT LEAT_SANITIZE)
+    set(leat_shadow "$<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>,-Wshadow>")
+  endif()
+endif()
+
 add_library(leat_build_flags INTERFACE)
 target_compile_options(leat_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion
-  # With it, a local name may well be that of another file.
-  $<$<NOT:$<BOOL:${LEAT_UNITY}>>:-Wshadow>
+  ${leat_shadow}
   $<$<BOOL:${LEAT_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # A parked G is shown by walking its frames, so they are kept in every build.

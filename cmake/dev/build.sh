@@ -2,15 +2,21 @@
 #
 # Sourced by ./dev: configure, build and test one preset, plain or sanitized.
 
-# Ninja itself notices changed CMake files. The stamp says that a configuration came to its end, with which presets
-# and in which folder; without it CMake starts afresh.
+# Ninja itself notices changed CMake files. The stamp says that a configuration came to its end, with which presets,
+# in which folder, and whether warnings are errors; without it CMake starts afresh.
+#
+# Warnings are errors in our own test runs (`strict`) and nowhere else: a compiler newer than ours warns of more, and
+# that must not end `./dev run`. What a test run has configured serves `run` too, so that nothing is compiled again.
 configure() {
-  local preset=$1 stamp=build/$1/.configured key
+  local preset=$1 stamp=build/$1/.configured key has='' werror=OFF
   key="$PWD $(cksum <CMakePresets.json)"
-  [[ -f $stamp && -f build/$preset/build.ninja && $(<"$stamp") == "$key" ]] && return 0
+  [[ ! -f $stamp || ! -f build/$preset/build.ninja ]] || has=$(<"$stamp")
+  [[ $has == "$key strict" ]] && return 0
+  ((strict)) || [[ $has != "$key" ]] || return 0
   rm -f "$stamp"
+  if ((strict)); then werror=ON key+=' strict'; fi
   step "configure-$preset" "read the first error above; \`./dev clean\` starts afresh" \
-    cmake --preset "$preset" --fresh || return 1
+    cmake --preset "$preset" --fresh "-DLEAT_WERROR=$werror" || return 1
   printf '%s' "$key" >"$stamp"
 }
 
@@ -54,33 +60,55 @@ ctest_step() {
   (($# == 0)) || filter=(-R "$(IFS='|' && echo "$*")")
   # All in one expression, and none in the presets: of several, a label must match each to be left out.
   [[ -z $without ]] || filter+=(-LE "^($without)\$")
-  # More than there are processors: many tests mostly wait.
-  local at_once=$((jobs > 1 ? jobs + (jobs + 1) / 2 : 1))
   again="ctest --preset $preset -R NAME runs one of them again; build/$preset/bin holds the programs"
   rm -f "build/$preset/Testing/Temporary/LastTest.log"
-  step "test-$preset" "$again" "${runner[@]}" ctest --preset "$preset" -j "$at_once" "${filter[@]}" || status=1
+  step "test-$preset" "$again" "${runner[@]}" ctest --preset "$preset" -j "$jobs" "${filter[@]}" || status=1
   count_tests "build/$preset"
   ((status == 0)) || note_failures "$preset"
   return "$status"
 }
 
-plain_tests() {
-  local preset=$1 without='checks|soak'
+# targets_of PRESET NAMES...: what to build for the tests with these names; all of them if one is no program of its own.
+targets_of() {
+  local preset=$1 test target
   shift
-  ((fast)) && without+='|slow'
-  build "$preset" && ctest_step "$preset" "$without" "$@"
+  configure "$preset" >&2 || return 1
+  while read -r test; do
+    target=test-${test//\//-}
+    target=${target%-soak}
+    if ! grep -q "^build $target: phony" "build/$preset/build.ninja"; then
+      echo every-test all
+      return 0
+    fi
+    echo "$target"
+  done < <(ctest --preset "$preset" -N -R "$(IFS='|' && echo "$*")" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p')
 }
 
-# What `./dev test` leaves out, one after the other, and never again: a figure that is missed now and then is missed.
-soak_tests() {
-  local status=0 filter=()
-  (($# == 0)) || filter=(-R "$(IFS='|' && echo "$*")")
-  build release || return 1
-  rm -f build/release/Testing/Temporary/LastTest.log
-  step soak "a figure that is missed may be the machine's: look at the log, and run it on a quiet one" \
-    ctest --preset release -j 1 -L '^soak$' "${filter[@]}" || status=1
-  count_tests build/release
-  return "$status"
+# Sets targets, which is the caller's. A name may well be one of another build alone.
+matched=0
+named_targets() {
+  read -r -d '' -a targets < <(targets_of "$@")
+  if ((${#targets[@]} == 0)); then
+    note="no such test in this build"
+    return 77
+  fi
+  matched=1
+}
+
+# plain_tests PRESET SHARE NAMES...: SHARE is `gate`, what `./dev test` has of this build, or `whole`. Named tests run
+# whether or not they are part of it.
+plain_tests() {
+  local preset=$1 share=$2 without='checks|soak' targets=(all)
+  shift 2
+  ((fast)) && without+='|slow'
+  if (($#)); then
+    named_targets "$preset" "$@" || return $?
+  elif [[ $share == gate ]]; then
+    without+='|beyond'
+  else
+    targets=(every-test all)
+  fi
+  build "$preset" --target "${targets[@]}" && ctest_step "$preset" "$without" "$@"
 }
 
 # The sanitizers lay out memory at fixed places; a kernel that spreads mappings too widely (a large
@@ -115,37 +143,57 @@ sanitizer_runner() {
   return 1
 }
 
+# sanitized_tests PRESET COMPILER SANITIZER SHARE NAMES...
 sanitized_tests() {
-  local preset=$1 compiler=$2 sanitizer=$3
-  shift 3
+  local preset=$1 compiler=$2 sanitizer=$3 share=$4 targets=(every-test all)
+  shift 4
   sanitizer_runner "$compiler" "$sanitizer" || return $?
   local without='checks|models|soak'  # no sanitizer sees the first two
   ((fast)) && without+='|slow'
   # Named tests run one by one; a whole run has many of them in one process.
-  if (($#)); then without+='|together'; else without+='|alone'; fi
-  build "$preset" && ctest_step "$preset" "$without" "$@"
+  if (($#)); then
+    without+='|together'
+    named_targets "$preset" "$@" || return $?
+  else
+    without+='|alone'
+  fi
+  if (($# == 0)) && [[ $share == gate ]]; then
+    without+='|beyond'
+    targets=(gate)
+  fi
+  build "$preset" --target "${targets[@]}" && ctest_step "$preset" "$without" "$@"
   local status=$?
   runner=()
   return "$status"
 }
 
-# fuzz SECONDS: bytes of all kinds for the reader of TOML, beginning with the files of its tests, on two processors if
-# there are. What it finds new is kept, and is where the next run goes on.
+# fuzz SECONDS NAMES...: the fuzzers of tests/fuzz, or those named, in so many seconds altogether, two at a time if there
+# are as many processors. Each begins with the inputs of the tests. What it finds new is kept in build/fuzz/corpus, and is where
+# the next run goes on; what breaks it is kept in build/fuzz/found.
 fuzz() {
-  local seconds=$1 workers=$((jobs > 1 ? 2 : 1)) here=$PWD
+  local seconds=$1 workers=$((jobs > 1 ? 2 : 1)) names=() name status
+  shift
+  for name in tests/fuzz/*.cpp; do
+    name=$(basename "$name" .cpp)
+    [[ $name == seeds_test ]] || names+=("$name")
+  done
+  for name in "$@"; do
+    [[ " ${names[*]} " == *" $name "* ]] || { say "  there is no fuzzer '$name'; there are ${names[*]}"; return 1; }
+  done
+  (($# == 0)) || names=("$@")
   if ! command -v clang++ >/dev/null; then
     note="there is no clang++, and no other compiler has libFuzzer"
     return 77
   fi
   sanitizer_runner clang++ address || return $?
-  build fuzz --target fuzz-config || return 1
-  mkdir -p build/fuzz/corpus build/fuzz/found
-  # It leaves the logs of its workers where it is.
-  counted step fuzz-config "build/fuzz/bin/fuzz-config FILE runs it on the file that is named above" \
-    env -C build/fuzz "${runner[@]}" bin/fuzz-config -detect_leaks=0 "-max_total_time=$seconds" -timeout=10 \
-    "-jobs=$workers" "-workers=$workers" "-dict=$here/tests/config/fuzz.dict" "-artifact_prefix=$here/build/fuzz/found/" \
-    corpus "$here/tests/config/broken" "$here/tests/config/good"
-  note=$(awk '/^Done [0-9]+ runs/ { n += $2 } END { print n + 0, "inputs" }' build/logs/fuzz-config.log)
+  build fuzz --target "${names[@]/#/fuzz-}" || return 1
+  ((workers <= ${#names[@]})) || workers=${#names[@]}
+  local each=$((seconds * workers / ${#names[@]}))
+  step fuzz "what broke it is in build/fuzz/found; build/fuzz/bin/fuzz-NAME FILE runs it again" \
+    "${runner[@]}" bash cmake/dev/fuzz.sh "$workers" "$((each > 0 ? each : 1))" "${names[@]}"
+  status=$?
+  passed=$((passed + $(grep -c '^ok ' build/logs/fuzz.log))) failed=$((failed + $(grep -c '^FAILED ' build/logs/fuzz.log)))
+  note=$(awk '/^ok / { n += $3 } END { print n + 0, "inputs" }' build/logs/fuzz.log)
   runner=()
-  ((failed == 0))
+  return "$status"
 }

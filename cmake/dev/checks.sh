@@ -9,7 +9,7 @@ sources() {
   done | sort
 }
 
-format_check() { sources | xargs -r clang-format-14 --dry-run -Werror; }
+format_check() { sources | xargs -r "$formatter" --dry-run -Werror; }
 
 # A file is looked at again only when it, any header, or the rules have changed since it was found clean. Most of the
 # time goes into the headers, so the files of a folder are looked at several at once.
@@ -67,29 +67,6 @@ tidy_at_once() {
   clang-tidy --quiet -p "$all" "$PWD/$all/all.cpp"
 }
 
-# Begins with what comes later in the time which the steps before it leave to a processor, as tests do that wait.
-# Whatever it finds clean or has compiled is not done again; the rest, and all faults, are left to the step itself.
-work_ahead() {
-  configure clang && configure fuzz || return 0  # which the step will say again
-  set -m
-  {
-    chrt --idle --pid 0 "$BASHPID" || renice -n 19 "$BASHPID"
-    tidy_check
-    cmake --build build/fuzz -j "$jobs" --target fuzz-config
-    bash tests/consumer/run.sh "$jobs" shared/install
-    until [[ -e build/release/.tested ]]; do sleep 1; done  # two must not build in one folder
-    cmake --build build/release -j "$jobs" --target all_verify_interface_header_sets
-  } >build/logs/ahead.log 2>&1 </dev/null 3>&- 9>&- &
-  ahead=$!
-  set +m
-}
-work_ahead_ends() {
-  [[ -n $ahead ]] || return 0
-  kill -TERM -- "-$ahead" 2>/dev/null
-  wait "$ahead" 2>/dev/null
-  ahead=''
-}
-
 counted() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi; }
 
 checks() {
@@ -100,8 +77,11 @@ checks() {
   count_tests build/release
   ((ok)) || note_failures release
   ((fast)) && return $((!ok))
-  counted step format "./dev format" format_check
-  work_ahead_ends
+  if command -v "$formatter" >/dev/null; then
+    counted step format "./dev format" format_check
+  else
+    say "  format left out: $formatter is not here"
+  fi
   if configure clang; then
     counted step tidy "correct the code, or with a reason in a comment: NOLINTNEXTLINE(name-of-the-check)" tidy_check
   else
@@ -112,10 +92,11 @@ checks() {
   ((ok && failed == 0))
 }
 
+# consumer KIND: static or shared
 consumer() {
   local status=0
   build release || return 1
-  step consumer "read tests/consumer/run.sh; it may be run by hand" bash tests/consumer/run.sh "$jobs" || status=1
-  passed=$(grep -c '^ok ' build/logs/consumer.log) failed=$(grep -c '^not ok ' build/logs/consumer.log)
+  step "consumer-$1" "read tests/consumer/run.sh; it may be run by hand" bash tests/consumer/run.sh "$jobs" "$1" || status=1
+  passed=$(grep -c '^ok ' "build/logs/consumer-$1.log") failed=$(grep -c '^not ok ' "build/logs/consumer-$1.log")
   return "$status"
 }

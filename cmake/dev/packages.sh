@@ -3,10 +3,20 @@
 # Sourced by ./dev: finds missing packages and installs them.
 
 build_packages=(g++ cmake ninja-build libboost-context-dev libasio-dev libtomlplusplus-dev doctest-dev)
-# The formatter's version is fixed: each major version formats a little differently.
-check_packages=(clang clang-format-14 clang-tidy)
-# The counterparts that tests run against; a test says what it lacks and goes on without.
-test_packages=(libmodbus-dev pkg-config socat spin valgrind)
+# The formatter's version is fixed: each major version formats a little differently. Debian 12 and 13 and Ubuntu 24.04
+# have this one; where a system has others only, that check is left out, with a line that says so.
+formatter=clang-format-19
+check_packages=(clang clang-tidy)
+# Systems with that formatter; on others it may have been installed by hand.
+formatter_package() {
+  ! command -v "$formatter" >/dev/null || return 0
+  case $(. "${LEAT_OS_RELEASE:-/etc/os-release}" 2>/dev/null && echo "$ID ${VERSION_ID:-}") in
+    'debian 12' | 'debian 13' | 'ubuntu 24.04') echo "$formatter" ;;
+  esac
+}
+# The counterparts that tests run against; a test says what it lacks and goes on without. Not prometheus, whose
+# package starts a server: who has it has its test. That of mosquitto starts one too, which listens on loopback alone.
+test_packages=(curl gdb libmodbus-dev libsqlite3-dev zlib1g-dev liblzma-dev libssl-dev mosquitto mosquitto-clients pkg-config socat spin valgrind)
 
 # For the test of the live page, which is skipped without it: Ubuntu has Chromium only as a snap.
 browser_package() { [[ $(. /etc/os-release 2>/dev/null && echo "$ID") == debian ]] && echo chromium; }

@@ -3,7 +3,6 @@
 # Sourced by ./dev: how a step runs, what is shown of it, and the summary of stages. Uses jobs, verbose.
 
 child=''   # process group of the running step
-ahead=''   # and of what runs beside the steps
 
 if [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then
   live=1 bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' dim=$'\e[2m' plain=$'\e[0m'
@@ -30,7 +29,6 @@ seconds_since() {
 }
 
 stop_child() {
-  [[ -z $ahead ]] || kill -TERM -- "-$ahead" 2>/dev/null
   [[ -n $child ]] || return 0
   local i
   kill -TERM -- "-$child" 2>/dev/null
@@ -81,8 +79,8 @@ step() {
     return 0
   fi
   printf '  %-22s %sFAILED%s  %6ss\n' "$name" "$red" "$plain" "$(seconds_since "$begun")" >&3
-  # Without Ninja's lines about what went well.
-  ((verbose)) || sed -E '/^\[[0-9]+\/[0-9]+\] /d; s/^/    | /' "$log" >&3
+  # Without the lines of Ninja and ctest about what went well.
+  ((verbose)) || sed -E '/^\[[0-9]+\/[0-9]+\] /d; /^ +Start +[0-9]+: /d; /^ *[0-9]+\/[0-9]+ Test .* Passed +[0-9.]+ sec$/d; s/^/    | /' "$log" >&3
   say "  $red$name failed$plain (status $status); log: $log"
   [[ -z $advice ]] || say "  what to do: $advice"
   return 1

@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -34,7 +35,7 @@ LEAT_MESSAGE(motion, at, rpm, kmh);
 
 class can_bus : public leat::process {
   leat::out<frame> frames{this, "frames", "all that pass"};
-  leat::setting<std::string> interface { this, "interface", "can0", "can0, vcan0" };
+  leat::setting<std::string> interface{this, "interface", "can0", "can0, vcan0"};
 
   static int open(const std::string& name) {
     const int fd = ::socket(PF_CAN, SOCK_RAW | SOCK_CLOEXEC, CAN_RAW);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Positions from a satellite receiver at a serial port (NMEA 0183), with a parser that has a bug on purpose.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 

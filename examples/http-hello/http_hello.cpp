@@ -12,7 +12,7 @@ namespace http = leat::net::http;
 
 namespace {
 
-http::answer hello(const http::request& r) {
+http::response hello(const http::request& r) {
   if (r.method != "GET" && r.method != "HEAD") return http::method_not_allowed();
   if (r.path() != "/") return http::not_found();
   return {.body = "Hello, world!\n"};

@@ -2,6 +2,9 @@
 //
 // Networking: Asio's operations in blocking style (leat::await), and Leat's own streams.
 #pragma once
+// First: what comes next would only confuse who compiles for an older standard.
+#include <leat/base/language.hpp>
+
 #include <leat/net/address.hpp>
 #include <leat/net/await.hpp>
 #include <leat/net/child.hpp>

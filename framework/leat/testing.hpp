@@ -13,6 +13,9 @@
 //     CHECK(rig.wait() == leat::testing::ended::returned);
 //   });
 #pragma once
+// First: what comes next would only confuse who compiles for an older standard.
+#include <leat/base/language.hpp>
+
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -27,6 +30,7 @@
 #include <leat/process/process.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/process/settings.hpp>
+#include <leat/sched/simulate.hpp>
 #include <leat/sched/spawn.hpp>
 
 namespace leat::testing {

@@ -9,10 +9,14 @@
 // that are linked in.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Leat needs C++20: compile with -std=c++20, or in CMake link leat::leat, which says so itself"
+#endif
+
 namespace leat {
 
 // Exit statuses: 0 all is well; 1 something failed at run time, or a channel that blocks lost values; 2 bad
-// usage; 78 bad configuration.
+// usage; 70 the host itself hung (host_hang); 78 bad configuration.
 int main(int argc, char** argv);
 
 }  // namespace leat

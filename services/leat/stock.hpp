@@ -8,6 +8,10 @@
 //   }
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Leat needs C++20: compile with -std=c++20, or in CMake link leat::leat, which says so itself"
+#endif
+
 namespace leat::stock {
 
 // Has them all linked into the program; the call itself does nothing. (What nobody refers to, a linker leaves

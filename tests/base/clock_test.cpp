@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <optional>
 #include <thread>
 
 using namespace std::chrono_literals;
@@ -87,6 +88,49 @@ TEST_CASE("durations of any type become nanoseconds, saturated") {
   CHECK(leat::saturate_ns(duration<double>(9.3e9)) == longest);
   CHECK(leat::saturate_ns(duration<float>(-0.5F)) == -500ms);
   CHECK(leat::saturate_ns(duration<long long, std::pico>(5'999)) == 5ns);
+  using thirds = duration<long long, std::ratio<1, 3>>;
+  CHECK(leat::saturate_ns(thirds(9)) == 3s);
+  CHECK(leat::saturate_ns(thirds::max()) == longest);
+  CHECK(leat::saturate_ns(thirds::min()) == nanoseconds::min());
+}
+
+TEST_CASE("a span of time that an option takes saturates, and is one of nanoseconds otherwise") {
+  struct options {
+    leat::timespan grace = 200ms;
+    std::optional<leat::timespan> watchdog = {};
+  };
+  CHECK(options{}.grace == 200ms);
+  const options most{.grace = std::chrono::hours::max(), .watchdog = std::chrono::minutes::max()};
+  CHECK(most.grace == longest);
+  CHECK(most.watchdog == leat::timespan(longest));
+  options o;
+  o.grace = std::chrono::hours::min();
+  CHECK(o.grace == nanoseconds::min());
+  o.grace = std::chrono::duration<double>(1.5);
+  CHECK(o.grace * 2 == 3s);
+  const nanoseconds plain = o.grace;
+  CHECK(plain == 1500ms);
+  CHECK(deadline(most.grace).is_never());
+}
+
+TEST_CASE("a deadline is made of a moment of any clock and any kind") {
+  using namespace std::chrono;
+  const auto near = [](deadline d, nanoseconds ahead) {
+    const nanoseconds left = d.left();
+    return left <= ahead && left > ahead - 30min;  // however slow the machine
+  };
+  CHECK(near(steady_clock::now() + 1h, 1h));
+  CHECK(near(system_clock::now() + 1h, 1h));
+  CHECK(near(steady_clock::now() + duration<double>(3600.0), 1h));
+  CHECK(near(time_point_cast<seconds>(system_clock::now()) + 2h, 2h));
+  CHECK(deadline(system_clock::now() - 1h).expired());
+  CHECK(deadline(system_clock::time_point::max()).is_never());
+  CHECK(deadline(std::chrono::time_point<system_clock, hours>::max()).is_never());
+  CHECK(deadline(std::chrono::time_point<steady_clock, hours>::max()).is_never());
+  CHECK(deadline(std::chrono::time_point<steady_clock, hours>::min()).expired());
+  CHECK(
+      deadline(std::chrono::time_point<system_clock, duration<double>>(duration<double>(1e300))).is_never());
+  CHECK(deadline(system_clock::time_point::min()).expired());
 }
 
 TEST_CASE("adding and subtracting times saturates") {

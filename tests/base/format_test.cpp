@@ -140,6 +140,22 @@ TEST_CASE("numbers can be filled up with zeros") {
   CHECK(out.view() == "007 1234 0");
 }
 
+TEST_CASE("a time that has passed is told in ms or us, and is never 0 or less") {
+  const auto told = [](std::int64_t ns) {
+    fixed_text<32> t;
+    append_elapsed(t, ns);
+    return std::string(t.view());
+  };
+  CHECK(told(12'999'999) == "12 ms");
+  CHECK(told(1'000'000) == "1 ms");
+  CHECK(told(999'999) == "999 us");
+  CHECK(told(1'000) == "1 us");
+  CHECK(told(999) == "less than 1 us");
+  CHECK(told(0) == "less than 1 us");
+  CHECK(told(-4'000'000) == "less than 1 us");
+  CHECK(told(INT64_MAX) == "9223372036854 ms");
+}
+
 TEST_CASE("write_text writes all and keeps errno") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>

@@ -213,3 +213,19 @@ TEST_CASE("junk never crashes the parsers, and an error lies within the text") {
     CHECK(sane);
   }
 }
+
+TEST_CASE("what is written of a duration is read back, with its sign, from the shortest to the longest") {
+  for (const std::int64_t ns :
+       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min() + 1,
+        std::int64_t{-1'500'000'000}, std::int64_t{-1}, std::int64_t{0}, std::int64_t{250'000'000},
+        std::numeric_limits<std::int64_t>::max()}) {
+    CAPTURE(ns);
+    const auto read = leat::parse_signed_duration(leat::format_duration(leat::nanoseconds(ns)));
+    REQUIRE(read);
+    CHECK(read.value->count() == ns);
+  }
+  CHECK_FALSE(leat::parse_signed_duration("9223372036854775808ns"));
+  CHECK_FALSE(leat::parse_signed_duration("-9223372036854775809ns"));
+  CHECK_FALSE(leat::parse_signed_duration("--1s"));
+  CHECK(leat::parse_signed_duration("-x").error_at == 1);
+}

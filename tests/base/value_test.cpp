@@ -38,7 +38,7 @@ TEST_CASE("a value is written as a file would have it") {
   CHECK(to_text(value(value::table{})) == "{}");
   CHECK(to_text(value(value::list{})) == "[]");
   CHECK(to_text(value()).empty());
-  CHECK(quoted(std::string_view("\x01", 1)) == R"("\u0001")");
+  CHECK(in_quotes(std::string_view("\x01", 1)) == R"("\u0001")");
 }
 
 TEST_CASE("values are equal when they say the same, wherever they stand") {
@@ -51,23 +51,21 @@ TEST_CASE("values are equal when they say the same, wherever they stand") {
 TEST_CASE("a member of a table is found by its key") {
   const value t = sample_table(4);
   REQUIRE(t.find("period"));
-  CHECK(t.find("period")->at() == place{0, 4, 3, 7});
+  CHECK(t.find("period")->at() == source_location{0, 4, 3, 7});
   CHECK(t.find("missing") == nullptr);
   CHECK(value(1).find("period") == nullptr);
 }
 
 TEST_CASE("a type describes itself with its limits") {
-  CHECK(describe_type({.kind = setting_kind::integer, .least = value(1), .most = value(1024)}) ==
+  CHECK(describe_type({.kind = value_kind::integer, .least = value(1), .most = value(1024)}) ==
         "integer 1 to 1024");
-  CHECK(describe_type({.kind = setting_kind::duration, .least = value(1ms)}) ==
-        "duration of at least \"1ms\"");
-  CHECK(describe_type({.kind = setting_kind::size, .most = value(byte_size{1024})}) ==
+  CHECK(describe_type({.kind = value_kind::duration, .least = value(1ms)}) == "duration of at least \"1ms\"");
+  CHECK(describe_type({.kind = value_kind::size, .most = value(byte_size{1024})}) ==
         "size of at most \"1K\"");
-  CHECK(describe_type({.kind = setting_kind::list, .element = {{.kind = setting_kind::text}}}) ==
-        "list of text");
-  CHECK(describe_type({.kind = setting_kind::enumeration, .names = {"skip", "burst"}}) ==
+  CHECK(describe_type({.kind = value_kind::list, .element = {{.kind = value_kind::text}}}) == "list of text");
+  CHECK(describe_type({.kind = value_kind::enumeration, .names = {"skip", "burst"}}) ==
         R"(one of "skip" "burst")");
-  setting_schema structure{.kind = setting_kind::structure};
+  setting_schema structure{.kind = value_kind::table};
   structure.fields.push_back({.name = "host"});
   structure.fields.push_back({.name = "port"});
   CHECK(describe_type(structure) == "{ host, port }");

@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 #
-# many_ps.sh PROGRAM [NAME...]: with 16 Ps each workload reaches 0.7 of its throughput with 2, on however few cores. The two
-# run in turn, so that other load on the machine hits both, and their medians count: now and then both Ms of 2 Ps share a core,
-# and that run, twice as fast for a channel of many, says nothing of Ps. It is over as soon as they
-# reach it: a little less is let pass on some days, what is to be seen is a loss of scale.
+# many_ps.sh PROGRAM [NAME...]: fails if a workload with 16 Ps has less than 0.7 of its throughput with 2, on however few
+# cores.
+#
+# Fifteen rounds, never more: in each the two run one after the other, so that other load on the machine hits both, and the
+# round gives a ratio. A sign test judges: if the median ratio is 0.7 or better, a round is below 0.7 with a chance of one half
+# at most, and twelve or more of fifteen are with 1.8 % at most. So twelve are a failure, whatever the spread: now and then
+# both Ms of 2 Ps share a core, and that round, twice as fast for a channel of many, counts as one and no more.
+#
+# Why 0.7: on two cores spawn_group has 0.83, the others 0.95 to 1.0; when each of 16 Ms had to find out for itself that there
+# was nothing worth fetching, spawn_group had 0.55 (docs/scaling.md). The limit stands between what is and what once was, far
+# enough from both for fifteen rounds to tell.
 set -euo pipefail
 export LC_ALL=C
 program=${1:?usage: many_ps.sh PROGRAM [NAME...]}
 shift
-most=40
+limit=0.7
+rounds=15
+failing=12
 # Long enough for the threads of 16 Ps not to count: a tenth of a second, more or less.
 declare -A operations=([spawn_group]=800000 [mpmc]=1600000 [pingpong]=400000 [chan_buf]=8000000 [chan_buf_any]=2000000 [mutex]=4000000)
 names=("$@")
@@ -20,19 +29,22 @@ ns_of() { # NAME PROCS
   answer=$("$program" "$1" "${operations[$1]}" "$2") || return
   echo "${answer%% *}"
 }
-median() { printf '%s\n' "$@" | sort -n | awk '{at[NR] = $1} END {print (at[int((NR + 1) / 2)] + at[int(NR / 2) + 1]) / 2}'; }
 failed=0
 for name in "${names[@]}"; do
-  fews=() manys=() enough=0
-  for ((try = 1; try <= most && !enough; try++)); do
-    fews+=("$(ns_of "$name" 2)")
-    manys+=("$(ns_of "$name" 16)")
-    few=$(median "${fews[@]}") many=$(median "${manys[@]}")
-    enough=$(awk -v f="$few" -v m="$many" -v t="$try" 'BEGIN {print (t >= 5 && f >= 0.7 * m ? 1 : 0)}')
+  pairs=''
+  for ((round = 1; round <= rounds; round++)); do
+    few=$(ns_of "$name" 2)
+    many=$(ns_of "$name" 16)
+    pairs+="$few $many"$'\n'
   done
-  awk -v n="$name" -v f="$few" -v m="$many" -v t=$((try - 1)) \
-    'BEGIN {printf "%-14s %8.1f ns with 2 Ps, %8.1f with 16: %.2f of the throughput, after %d tries\n", n, f, m, f / m, t}'
-  ((enough)) || failed=1
+  awk 'NF { print $1 / $2 }' <<<"$pairs" | sort -n | awk -v name="$name" -v limit="$limit" -v failing="$failing" '
+    { at[NR] = $1; below += $1 < limit }
+    END {
+      printf "%-14s with 16 Ps %.2f of the throughput with 2 (median; %.2f to %.2f); %d of %d rounds below %.2f\n",
+        name, at[int((NR + 1) / 2)], at[1], at[NR], below, NR, limit
+      printf "figure: %s with 16 Ps, median = %.3f of 2, at least %.2f\n", name, at[int((NR + 1) / 2)], limit
+      exit below >= failing
+    }' || failed=1
 done
-((!failed)) || echo "many_ps: with 16 Ps less than 0.7 of the throughput with 2"
+((!failed)) || echo "many_ps: with 16 Ps less than $limit of the throughput with 2: $failing or more of $rounds rounds say so"
 exit $failed

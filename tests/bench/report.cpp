@@ -22,7 +22,7 @@ std::string exact(double v) {
   return text.data();
 }
 
-std::string quoted(const std::string& s) {
+std::string in_quotes(const std::string& s) {
   std::string out = "\"";
   for (const char c : s) {
     if (static_cast<unsigned char>(c) < 0x20) {
@@ -88,8 +88,8 @@ void print_table(std::FILE* out, const std::vector<figure>& figures) {
 }
 
 std::string to_json(const figure& f, const std::vector<figure>& all, bool quick) {
-  std::string text = "{\"name\":" + quoted(f.name()) + ",\"procs\":" + std::to_string(f.procs) +
-                     ",\"unit\":" + quoted(f.unit) + ",\"median\":" + exact(f.median()) +
+  std::string text = "{\"name\":" + in_quotes(f.name()) + ",\"procs\":" + std::to_string(f.procs) +
+                     ",\"unit\":" + in_quotes(f.unit) + ",\"median\":" + exact(f.median()) +
                      ",\"min\":" + exact(f.min()) + ",\"max\":" + exact(f.max()) +
                      ",\"reps\":" + std::to_string(f.values.size()) + ",\"values\":[";
   for (std::size_t i = 0; i < f.values.size(); ++i) text += (i != 0 ? "," : "") + exact(f.values[i]);
@@ -98,11 +98,11 @@ std::string to_json(const figure& f, const std::vector<figure>& all, bool quick)
   if (!verdicts.empty()) {
     text += ",\"bounds\":[";
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
-      text += std::string(i != 0 ? "," : "") + "{\"bound\":" + quoted(verdicts[i].bound);
+      text += std::string(i != 0 ? "," : "") + "{\"bound\":" + in_quotes(verdicts[i].bound);
       if (verdicts[i].problem.empty()) {
         text += ",\"value\":" + exact(verdicts[i].value) + ",\"met\":" + (verdicts[i].met ? "true" : "false");
       } else {
-        text += ",\"problem\":" + quoted(verdicts[i].problem);
+        text += ",\"problem\":" + in_quotes(verdicts[i].problem);
       }
       text += "}";
     }

@@ -8,8 +8,8 @@
 # network settings, puts a clone of this repository (with uncommitted files) in it, and runs there, in a chroot,
 #   ./dev run, until its page is there
 #   ./dev test --fast
-# or each COMMAND given, as one word: bare-system.sh './dev test'. KEEP=1 leaves the system for a look; SUITE=noble
-# with an Ubuntu mirror on this machine makes an Ubuntu 24.04 of it.
+# or each COMMAND given, as one word: bare-system.sh './dev test'. KEEP=1 leaves the system for a look; SUITE=trixie makes
+# a Debian 13 of it, SUITE=noble on a machine with an Ubuntu mirror an Ubuntu 24.04.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=${SUITE:-bookworm}
@@ -23,12 +23,25 @@ until_it_serves='{ ./dev run & run=$!
 [[ $(id -u) == 0 ]] || { echo "bare-system: debootstrap and chroot need root" >&2; exit 2; }
 command -v debootstrap >/dev/null || { echo "bare-system: first: apt-get install debootstrap" >&2; exit 2; }
 
-# The mirror that has this suite's main archive: first URI of the deb822 files, else of the one-line files.
-mirror=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
-  awk -v suite="$suite" '/^URIs:/ { uri = $2 } /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == suite) { print uri; exit } }')
-[[ -n $mirror ]] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
-  awk -v suite="$suite" '$1 == "deb" { for (i = 2; i < NF; i++) if ($(i + 1) == suite) { print $i; exit } }')
-[[ -n $mirror ]] || { echo "bare-system: this machine's apt sources have no suite $suite; set SUITE" >&2; exit 2; }
+# The mirror that has a suite's main archive: first URI of the deb822 files, else of the one-line files.
+mirror_of() {
+  local found
+  found=$(cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
+    awk -v suite="$1" '/^URIs:/ { uri = $2 } /^Suites:/ { for (i = 2; i <= NF; i++) if ($i == suite) { print uri; exit } }')
+  [[ -n $found ]] || found=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+    awk -v suite="$1" '$1 == "deb" { for (i = 2; i < NF; i++) if ($(i + 1) == suite) { print $i; exit } }')
+  echo "$found"
+}
+# A suite that this machine has not, such as the next Debian: from where its own comes.
+here=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+listed=$suite
+mirror=$(mirror_of "$suite")
+if [[ -z $mirror && -n $here ]]; then
+  listed=$here
+  mirror=$(mirror_of "$here")
+fi
+[[ -n $mirror ]] || { echo "bare-system: this machine's apt sources have neither $suite nor $here; set SUITE" >&2; exit 2; }
+[[ -e /usr/share/debootstrap/scripts/$suite ]] || { echo "bare-system: debootstrap knows no suite $suite" >&2; exit 2; }
 
 system=$(mktemp -d "${TMPDIR:-/tmp}/leat-bare.XXXXXX")
 mounted=()
@@ -58,6 +71,9 @@ for part in sources.list sources.list.d apt.conf apt.conf.d preferences.d keyrin
   rm -rf "${system:?}/etc/apt/$part"
   cp -a "/etc/apt/$part" "$system/etc/apt/"
 done
+# The same lists, of this suite.
+[[ $listed == "$suite" ]] || find "$system/etc/apt/" \( -name '*.list' -o -name '*.sources' \) \
+  -exec sed -i "/^deb\|^Suites:/ s/\<$listed\>/$suite/g" {} +
 # Without a list of its own beside the copied ones.
 [[ -e /etc/apt/sources.list ]] || rm -f "$system/etc/apt/sources.list"
 cp -aL /usr/share/keyrings/. "$system/usr/share/keyrings/"

@@ -21,6 +21,7 @@ expect 2 'needs a number' dev test -j many
 expect 2 '--fast belongs to' dev run --fast
 expect 2 'takes no names' dev clean all
 expect 0 'nothing to remove' dev clean
+expect 2 'needs a minute at least' dev soak 0
 
 # A package that is missing, and no leave to install it: the words to type, and no apt-get.
 mkdir "$tree/bin"
@@ -54,6 +55,42 @@ expect 1 '| cmake is out of order' dev test --fast
 expect 1 'log: build/logs/configure-release.log' dev test --fast
 expect 1 '0 passed, 2 failed' dev test --fast
 
+# The formatter is wanted where the system has it, and left out where not.
+asked_for() {  # ID VERSION: the packages that a check needs on such a system
+  printf 'ID=%s\nVERSION_ID="%s"\n' "$1" "$2" >"$tree/os-release"
+  printf '#!/bin/sh\nshift 3\necho "$@" >>"%s/calls"\n' "$tree" >"$tree/bin/dpkg-query"
+  : >"$tree/calls"
+  LEAT_OS_RELEASE=$tree/os-release PATH=$tree/bin:$tree/plain dev check --no-install >/dev/null 2>&1
+  cat "$tree/calls"
+}
+mkdir "$tree/plain"
+for tool in bash env cat cksum cmake dirname flock grep mkdir nproc printf rm sed sh uname; do
+  path=$(command -v "$tool") && [[ $path == /* ]] && ln -sf "$path" "$tree/plain/$tool"
+done
+expect 0 'clang-format-19' asked_for debian 12
+expect 0 'clang-format-19' asked_for debian 13
+expect 0 'clang clang-tidy' asked_for debian 11
+without_formatter() { ! asked_for debian 11 | grep -q clang-format; }
+expect 0 '' without_formatter
+cat >"$tree/bin/dpkg-query" <<'END'
+#!/bin/sh
+shift 3
+for package; do echo "installed $package"; done
+END
+
+# Warnings are errors in a test run, and in no other; what a test run has configured serves the others.
+printf '#!/bin/sh\necho "cmake $*" >>"%s/calls"\nmkdir -p build/release && : >build/release/build.ninja\n' "$tree" >"$tree/bin/cmake"
+configured() {  # VERB...: what CMake was told then
+  : >"$tree/calls"
+  dev "$@" >/dev/null 2>&1 || true
+  grep -o 'preset release.*' "$tree/calls" || echo "nothing to configure"
+}
+rm -rf "$tree/build"
+expect 0 '-DLEAT_WERROR=OFF' configured run
+expect 0 'nothing to configure' configured run
+expect 0 '-DLEAT_WERROR=ON' configured test --fast
+expect 0 'nothing to configure' configured test --fast
+expect 0 'nothing to configure' configured run
 # Tests that fail are run again by themselves. This ctest fails what is named in `failing` as often as its number says; of
 # csp/together it fails a case.
 printf '#!/bin/sh\nexit 0\n' >"$tree/bin/cmake"

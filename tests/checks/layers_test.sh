@@ -19,6 +19,18 @@ allowed() {
   expect 0 'no forbidden include' layers
 }
 
+fresh
+put framework/leat/sched/a.hpp 'class a {
+  friend class b;
+};'
+expect 1 'framework/leat/sched/a.hpp:2:' layers
+expect 1 'makes another its friend' layers
+fresh
+put framework/leat/csp/a.hpp 'class a {
+  friend class b;
+};'
+expect 0 'no forbidden include' layers
+
 violation framework/leat/base/a.hpp '<leat/fiber/fiber.hpp>' '`base` must not include `fiber`; it may include: nothing'
 violation framework/leat/fiber/a.hpp '<leat/sched/g.hpp>' '`fiber` must not include `sched`'
 violation framework/leat/sched/a.cpp '<leat/csp/channel.hpp>' '`sched` must not include `csp`'

@@ -43,7 +43,7 @@ TEST_CASE("each broken file is reported as expected, to the column") {
     CHECK(shown(c) == read_all(expected));
     CHECK(c.plan.has_value() == (c.found.errors() == 0));
     CHECK_FALSE(c.found.all().empty());
-    for (const finding& f : c.found.all()) rules.insert(f.rule);
+    for (const diagnostic& f : c.found.all()) rules.insert(f.rule);
   }
   // Every kind of finding has its file. Some need several files: tests/config/files_test.cpp.
   for (const char* rule : {"toml",
@@ -84,7 +84,13 @@ TEST_CASE("each broken file is reported as expected, to the column") {
                            "unknown-field",
                            "field-type",
                            "syntax",
-                           "home"}) {
+                           "home",
+                           "parameter",
+                           "unknown-parameter",
+                           "unknown-template",
+                           "unused-template",
+                           "disabled",
+                           "unset"}) {
     CAPTURE(rule);
     CHECK(rules.count(rule) == 1);
   }
@@ -97,7 +103,10 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
     std::vector<std::string> files;
   };
   const row rows[] = {
-      {"bad TOML", "toml", {"toml-escape", "toml-string", "toml-utf8", "toml-deep"}},
+      {"bad TOML",
+       "toml",
+       {"toml-escape", "toml-string", "toml-utf8", "toml-deep", "toml-bare-word", "toml-bare-path",
+        "toml-flag", "toml-inline-lines", "toml-inline-comma"}},
       {"unknown keys", "unknown-key", {"top-unknown-key", "process-unknown-key", "runtime-unknown-key"}},
       {"unknown classes", "unknown-class", {"process-unknown-class", "process-unknown-class-far"}},
       {"unknown ports", "unknown-port", {"port-unknown", "port-inbox-unknown", "port-unnamed-port"}},
@@ -110,7 +119,9 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
       {"a channel without a reader", "no-reader", {"channel-no-reader"}},
       {"a channel without a writer", "no-writer", {"channel-no-writer"}},
       {"type mismatches", "type-mismatch", {"channel-types", "channel-types-reply", "channel-types-unnamed"}},
-      {"readers that share values, where the file does not say so", "compete", {"channel-compete"}},
+      {"readers that share values, where the file does not say so",
+       "compete",
+       {"channel-compete", "channel-compete-moved"}},
       {"texts with a syntax of their own, such as addresses",
        "syntax",
        {"setting-syntax", "setting-syntax-together", "setting-syntax-thrown"}},
@@ -118,9 +129,17 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
        "unknown-field",
        {"field-unknown", "field-default", "field-needed", "field-by-settings", "field-by-settings-default"}},
       {"fields that hold something else", "field-type", {"field-kind"}},
+      {"fields that a message has no place for",
+       "field-left-out",
+       {"field-left-out", "field-left-out-unsaid"}},
       {"duplicate ids", "duplicate", {"duplicate-process", "duplicate-key", "duplicate-channel-in-port"}},
+      {"values that cannot be copied and would have to be",
+       "policy",
+       {"channel-copy-moved", "channel-copy-requests", "port-fan-out-moved", "port-fan-out-moved-record"}},
       {"cycles of channels that block", "cycle", {"cycle", "cycle-self"}},
       {"replicas on ports that cannot be shared", "replicas", {"replicas-unshareable"}},
+      {"templates, parameters and uses that do not fit", "unknown-parameter", {"template-parameter-unknown"}},
+      {"overrides that take away what is not there", "unset", {"override-unset-unknown"}},
       {"more memory than `memory.max`, with the sum: stacks + rings + pools", "memory", {"memory"}},
   };
   std::set<std::string> tested;
@@ -131,7 +150,7 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
       CAPTURE(file);
       const checked c = check({"broken/" + file + ".toml"}, classes());
       CHECK_FALSE(c.found.all().empty());
-      for (const finding& f : c.found.all()) CHECK(f.rule == r.rule);
+      for (const diagnostic& f : c.found.all()) CHECK(f.rule == r.rule);
     }
   }
   std::set<std::string> told;
@@ -178,5 +197,5 @@ TEST_CASE("a folder is read as a whole") {
   const checked c = check({"good"}, classes());
   CHECK(c.found.all().empty());
   REQUIRE(c.plan);
-  CHECK(c.plan->services.size() == 6);
+  CHECK(c.plan->services.size() == 7);
 }

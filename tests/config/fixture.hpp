@@ -17,7 +17,7 @@ class test_catalog final : public catalog {
  public:
   test_catalog() {
     using namespace std::chrono_literals;
-    using kind = setting_kind;
+    using kind = value_kind;
 
     class_schema probe{.name = "ticker-sim", .help = "makes samples"};
     probe.ports.push_back(out("value", "sample"));
@@ -39,6 +39,7 @@ class test_catalog final : public catalog {
                                .most = value(1024),
                                .default_value = value(8),
                                .help = "samples averaged"});
+    smooth.states.push_back({.name = "last", .type = "list of double"});
     smooth.object_size = 256;
     add(smooth);
 
@@ -52,7 +53,7 @@ class test_catalog final : public catalog {
     panel.settings.push_back({.name = "paths", .kind = kind::list, .element = {{.kind = kind::text}}});
     panel.settings.push_back(
         {.name = "delays", .kind = kind::list, .element = {{.kind = kind::duration, .most = value(1s)}}});
-    setting_schema tls{.name = "tls", .kind = kind::structure};
+    setting_schema tls{.name = "tls", .kind = kind::table};
     tls.fields.push_back({.name = "certificate", .kind = kind::text, .required = true});
     tls.fields.push_back({.name = "depth",
                           .kind = kind::integer,
@@ -92,11 +93,44 @@ class test_catalog final : public catalog {
     asker.ports.back().reply = "answer";
     add(asker);
 
+    class_schema slow{.name = "slow", .help = "asks for limits of its own"};
+    slow.limits = {.hang = 30s, .grace = 5s, .watchdog = 1min};
+    add(slow);
+
+    class_schema slower{.name = "slow-by-setting", .help = "asks for what a setting says"};
+    slower.settings.push_back({.name = "patience", .kind = kind::duration, .default_value = value(3s)});
+    slower.limits_by = [](const value& settings) {
+      return process_limits{.grace = settings.find("patience")->get<nanoseconds>() + 1s};
+    };
+    add(slower);
+
+    class_schema camera{.name = "camera-sim", .help = "sends what can only be moved"};
+    camera.ports.push_back(out("frames", "frame"));
+    camera.ports.back().copyable = false;
+    add(camera);
+
+    class_schema viewer{.name = "viewer", .help = "takes what can only be moved"};
+    viewer.ports.push_back(in("frames", "frame"));
+    viewer.ports.back().copyable = false;
+    add(viewer);
+
+    class_schema weigher{.name = "weigher", .help = "takes what has fields and can only be moved"};
+    weigher.ports.push_back(in("loads", "load"));
+    weigher.ports.back().copyable = false;
+    add(weigher);
+
     class_schema sim{.name = "sensor-sim", .help = "sends records"};
     sim.ports.push_back(converting(out("values", "record")));
     sim.ports.back().fields = {
-        {"sensor", field_kind::text}, {"at", field_kind::moment}, {"value", field_kind::real}};
+        {"sensor", value_kind::text}, {"at", value_kind::moment}, {"value", value_kind::real}};
     add(sim);
+
+    class_schema gps{.name = "gps-sim", .help = "sends records with structure"};
+    gps.ports.push_back(converting(out("fixes", "record")));
+    gps.ports.back().fields = {{"where", value_kind::table},     {"where.lat", value_kind::real},
+                               {"where.name", value_kind::text}, {"raw", value_kind::list},
+                               {"raw[]", value_kind::integer},   {"more", value_kind::table}};
+    add(gps);
 
     class_schema deadband{.name = "deadband", .help = "passes on what has changed"};
     deadband.ports.push_back(converting(in("values", "record")));
@@ -106,19 +140,19 @@ class test_catalog final : public catalog {
                                  .kind = kind::text,
                                  .default_value = value("value"),
                                  .field_of = "values",
-                                 .field_holds = field_kind::real});
+                                 .field_holds = value_kind::real});
     deadband.settings.push_back(
         {.name = "keys", .kind = kind::list, .element = {{.kind = kind::text}}, .field_of = "values"});
     add(deadband);
 
     class_schema record{.name = "recorder", .help = "takes records"};
     record.ports.push_back(converting(in("values", "record")));
-    record.ports.back().fields = {{"at", field_kind::moment, true}};
+    record.ports.back().fields = {{"at", value_kind::moment, true}};
     add(record);
 
     class_schema trend{.name = "trend", .help = "takes records with a value"};
     trend.ports.push_back(converting(in("values", "record")));
-    trend.ports.back().fields = {{"value", field_kind::real}};
+    trend.ports.back().fields = {{"value", value_kind::real}};
     add(trend);
 
     class_schema line{.name = "line-reader", .help = "sends a record for each line"};
@@ -131,20 +165,20 @@ class test_catalog final : public catalog {
       return all;
     };
     line.settings.push_back(
-        {.name = "from", .kind = kind::text, .required = true, .judge_text = [](const std::string& text) {
+        {.name = "from", .kind = kind::text, .required = true, .validate_text = [](const std::string& text) {
            return std::string(text.find(':') == text.npos ? "expected HOST:PORT" : "");
          }});
     line.settings.push_back({.name = "columns",
                              .kind = kind::list,
                              .element = {{.kind = kind::text,
-                                          .judge_text =
+                                          .validate_text =
                                               [](const std::string& text) {
                                                 return std::string(text.empty() ? "a column has no name"
                                                                                 : "");
                                               }}},
                              .default_value = value(value::list()),
-                             .judge = [](const value& names) {
-                               std::vector<fault> wrong;
+                             .validate = [](const value& names) {
+                               std::vector<setting_diagnostic> wrong;
                                const auto& all = names.get<value::list>();
                                for (std::size_t i = 1; i < all.size(); ++i)
                                  if (all[i] == all[0]) wrong.push_back({"two columns are one", &all[i]});
@@ -152,8 +186,8 @@ class test_catalog final : public catalog {
                              }});
     line.settings.push_back({.name = "least", .kind = kind::integer, .default_value = value(0)});
     line.settings.push_back({.name = "most", .kind = kind::integer, .default_value = value(9)});
-    line.judges.push_back([](const value& settings) {
-      std::vector<fault> wrong;
+    line.validators.push_back([](const value& settings) {
+      std::vector<setting_diagnostic> wrong;
       const value* const least = settings.find("least");
       if (least->get<std::int64_t>() == 13) throw std::runtime_error("bad luck");
       if (least->get<std::int64_t>() > settings.find("most")->get<std::int64_t>())
@@ -166,7 +200,7 @@ class test_catalog final : public catalog {
     writer.ports.push_back(converting(in("values", "record")));
     writer.ports.back().needs = [](const value& settings) {
       const value* const field = settings.find("field");
-      return std::vector<needed_field>{{field->get<std::string>(), field_kind::any, field}};
+      return std::vector<needed_field>{{field->get<std::string>(), value_kind::any, field}};
     };
     writer.settings.push_back({.name = "field", .kind = kind::text, .default_value = value("line")});
     add(writer);
@@ -175,7 +209,14 @@ class test_catalog final : public catalog {
       messages_.push_back({.name = name,
                            .size = 16,
                            .fields = {{"celsius", "double"}, {"at_ms", "integer"}},
-                           .as_record = {{"celsius", field_kind::real}, {"at_ms", field_kind::integer}}});
+                           .as_record = {{"celsius", value_kind::real}, {"at_ms", value_kind::integer}}});
+    messages_.insert(
+        messages_.begin() + 1,
+        {.name = "load",
+         .size = 48,
+         .fields = {{"sensor", "text"}, {"at", "time"}, {"value", "double"}},
+         .as_record = {
+             {"sensor", value_kind::text}, {"at", value_kind::moment}, {"value", value_kind::real}}});
     messages_.push_back({.name = "record", .size = 24});
     messages_.push_back({.name = "uint32", .size = 4});
     class_schema count{.name = "counter", .help = "counts"};

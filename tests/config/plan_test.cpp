@@ -7,7 +7,12 @@
 
 #include "checking.hpp"
 
+#include <leat/process/restart_policy.hpp>
+
 using namespace leat::config;
+using leat::restart_policy;
+using leat::restart_strategy;
+using leat::restart_when;
 using namespace leat::config::test;
 using namespace std::chrono_literals;
 
@@ -71,7 +76,7 @@ TEST_CASE("everything that a deployment says is in its plan") {
   const channel_plan& raw = p.channels[0];
   CHECK(p.full_name(raw) == "climate/raw");
   CHECK(raw.capacity == 256);
-  CHECK(raw.full == overflow::drop_oldest);
+  CHECK(raw.full == leat::full::drop_oldest);
   CHECK(std::string(to_string(raw.full)) == "drop-oldest");
   CHECK(raw.message == "sample");
   CHECK(raw.value_size == 16);
@@ -81,9 +86,53 @@ TEST_CASE("everything that a deployment says is in its plan") {
   CHECK(clean.exported);
   REQUIRE(clean.readers.size() == 2);
   CHECK(p.processes[clean.readers[0].process].name == "panel");
-  CHECK(clean.readers[0].full == overflow::latest);
+  CHECK(clean.readers[0].full == leat::full::latest);
   CHECK(p.full_name(p.processes[clean.readers[1].process]) == "uplink/sender");
-  CHECK(clean.readers[1].full == overflow::block);
+  CHECK(clean.readers[1].full == leat::full::block);
+}
+
+TEST_CASE("without a word on restarts they are as the framework has them") {
+  const checked c = check_this(small_service("s"));
+  REQUIRE(c.plan);
+  const restart_policy& r = c.plan->processes[0].restart;
+  const leat::restart_policy same;
+  CHECK(r.burst == same.burst);
+  CHECK(r.window == same.window);
+  CHECK(r.backoff == same.backoff);
+  CHECK(r.longest_backoff == same.longest_backoff);
+}
+
+TEST_CASE(
+    "limits are those of the process, else the longer of what the supervisor says and the class asks for") {
+  const auto limits = [](const std::string& process, const std::string& supervisor,
+                         const char* use = "slow") {
+    const checked c = check_this("leat = 1\n[process.p]\nuse = \"" + std::string(use) + "\"\n" + process +
+                                 (supervisor.empty() ? "" : "\n[supervisor]\n" + supervisor));
+    CHECK(shown(c) == "");
+    REQUIRE(c.plan);
+    return c.plan->processes[0];
+  };
+  const process_plan asked = limits("", "");
+  CHECK(asked.hang == 30s);
+  CHECK(asked.grace == 5s);
+  CHECK(asked.watchdog == 1min);
+  const process_plan more = limits("", "hang = \"1m\"\ngrace = \"6s\"\nwatchdog = \"2m\"");
+  CHECK(more.hang == 1min);
+  CHECK(more.grace == 6s);
+  CHECK(more.watchdog == 2min);
+  const process_plan less = limits("", "hang = \"1s\"\ngrace = \"1s\"\nwatchdog = \"1s\"");
+  CHECK(less.hang == 30s);
+  CHECK(less.grace == 5s);
+  CHECK(less.watchdog == 1min);
+  const process_plan own = limits("hang = \"1s\"\ngrace = \"2s\"\nwatchdog = \"3s\"", "grace = \"1h\"");
+  CHECK(own.hang == 1s);
+  CHECK(own.grace == 2s);
+  CHECK(own.watchdog == 3s);
+  const process_plan plain = limits("", "", "slow-by-setting");
+  CHECK(plain.hang == 2s);
+  CHECK(plain.grace == 4s);
+  CHECK_FALSE(plain.watchdog);
+  CHECK(limits("config = { patience = \"9s\" }", "", "slow-by-setting").grace == 10s);
 }
 
 TEST_CASE("a process has what the supervisor has, except for what it says itself") {
@@ -99,7 +148,7 @@ TEST_CASE("a process has what the supervisor has, except for what it says itself
   CHECK(plain.hang == 3s);
   CHECK(plain.grace == 1s);
   CHECK(plain.watchdog == 8s);
-  CHECK(plain.restart.when == restart_when::never);
+  CHECK(plain.restart.when == restart_when::not_at_all);
   CHECK(plain.restart.strategy == restart_strategy::rest_for_one);
   CHECK(plain.restart.backoff == 100ms);
   const process_plan& own = c.plan->processes[1];
@@ -167,4 +216,34 @@ TEST_CASE("fields are followed through a long chain, or given up") {
   }
   const checked c = check_this(text + "[process.sim]\nuse = \"sensor-sim\"\n");
   CHECK(c.found.errors() == 0);
+}
+
+TEST_CASE("[control] says which doors there are, and what is for another door is an error") {
+  const std::string small =
+      "leat = 1\n[process.p]\nuse = \"ticker-sim\"\n[process.a]\nuse = \"sink\"\nin = { samples = "
+      "\"p.value\" }\n";
+  const checked none = check_this(small);
+  REQUIRE(none.plan);
+  CHECK(none.plan->control.socket);
+  CHECK(none.plan->control.listen.empty());
+  CHECK(none.plan->control.blame_after == 5s);
+  const checked all = check_this(
+      small +
+      "[control]\nname = \"plant-7\"\nsocket = false\nlisten = \"[::1]:9464\"\n"
+      "hosts = [\"plant-7.example\"]\ntoken_file = \"/etc/t\"\nclients = 3\nblame_after = \"1s\"\n");
+  REQUIRE(all.plan);
+  const control_plan& c = all.plan->control;
+  CHECK(c.name == "plant-7");
+  CHECK_FALSE(c.socket);
+  CHECK(c.listen == "[::1]:9464");
+  CHECK(c.hosts == std::vector<std::string>{"plant-7.example"});
+  CHECK(c.token_file == "/etc/t");
+  CHECK(c.clients == 3);
+  CHECK(c.blame_after == 1s);
+  for (const char* wrong :
+       {"listen = \"nowhere\"", "listen = \":80\"", "listen = \"a:70000\"", "name = \"../x\"", "name = \"\"",
+        "token_file = \"t\"", "hosts = [\"h\"]", "clients = 0", "sockets = true", "blame_after = 5"}) {
+    CAPTURE(wrong);
+    CHECK(check_this(small + "[control]\n" + wrong + "\n").found.errors() == 1);
+  }
 }

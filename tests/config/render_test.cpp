@@ -11,14 +11,14 @@
 
 using namespace leat::config;
 using namespace leat::config::test;
-using leat::place;
+using leat::source_location;
 
 namespace {
 
-std::string shown_alone(std::string text, place at) {
+std::string shown_alone(std::string text, source_location at) {
   source_set sources;
   sources.add("f", std::move(text));
-  findings found;
+  diagnostics found;
   found.error("rule", at, "wrong");
   return render(found, sources);
 }
@@ -29,18 +29,18 @@ TEST_CASE("errors come before warnings, each by place") {
   source_set sources;
   sources.add("a", "");
   sources.add("b", "");
-  findings found;
+  diagnostics found;
   found.warning("r", {0, 1, 1, 1}, "w1");
   found.error("r", {1, 1, 1, 1}, "e3");
   found.error("r", {0, 2, 5, 1}, "e2");
   found.error("r", {0, 2, 1, 1}, "e1");
   found.sort();
   std::string order;
-  for (const finding& f : found.all()) order += f.text + ' ';
+  for (const diagnostic& f : found.all()) order += f.text + ' ';
   CHECK(order == "e1 e2 e3 w1 ");
   CHECK(found.errors() == 3);
   CHECK(summary(found) == "3 errors, 1 warning");
-  CHECK(summary(findings()) == "no errors");
+  CHECK(summary(diagnostics()) == "no errors");
 }
 
 TEST_CASE("carets stand under what they mean, also behind tabs and wide characters") {
@@ -66,7 +66,7 @@ TEST_CASE("a file cannot send commands to the terminal") {
   CHECK(out.find('\x7f') == std::string::npos);
   CHECK(out.find("\xc2\x9b") == std::string::npos);
   CHECK(out.find("a = \"\xef\xbf\xbd[31m\xef\xbf\xbd\xef\xbf\xbd\" # \xef\xbf\xbd\n") != std::string::npos);
-  findings found;
+  diagnostics found;
   found.error("rule", {}, "a\x1b[2Jb");
   CHECK(render(found, {}) == "leat: error: a\xef\xbf\xbd[2Jb\n");
 }
@@ -102,7 +102,7 @@ TEST_CASE("colours are there only when they are asked for, and change no text") 
   CHECK(coloured == plain);
 }
 
-TEST_CASE("findings as JSON say the same as the text") {
+TEST_CASE("diagnostics as JSON say the same as the text") {
   std::filesystem::current_path(LEAT_CONFIG_TESTS);
   for (const auto& e : std::filesystem::directory_iterator("broken")) {
     if (e.path().extension() != ".toml") continue;
@@ -117,7 +117,7 @@ TEST_CASE("findings as JSON say the same as the text") {
   }
 }
 
-TEST_CASE("a finding as JSON has place, message, second places and the suggestion alone") {
+TEST_CASE("a diagnostic as JSON has place, message, second places and the suggestion alone") {
   std::filesystem::current_path(LEAT_CONFIG_TESTS);
   const auto json_of = [](const char* file) {
     const checked c = check({file}, classes());

@@ -116,7 +116,7 @@ TEST_CASE("any letter may follow a line that ends in a backslash") {
   CHECK(c.plan->processes[2].settings.find("listen")->get<std::string>() == "é=度😀");
 }
 
-TEST_CASE("an empty text and a text of zeros end in a finding") {
+TEST_CASE("an empty text and a text of zeros end in a diagnostic") {
   CHECK(check_this("").found.errors() == 1);
   CHECK(check_this(std::string(100, '\0')).found.errors() == 1);
   CHECK(check_this("\n\n\n").found.errors() == 1);

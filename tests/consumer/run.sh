@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 #
-# run.sh [JOBS [NAME]]: installs Leat, static and shared, moves each prefix to another place, and builds the program here
-# against it by find_package and by pkg-config, a plug-in, and a project that `leat new` makes. Prints `ok NAME` or `not ok NAME`
-# for each way; with NAME, for that one only.
+# run.sh [JOBS [KIND]]: installs Leat, moves its prefix to another place, and builds the program here against it by
+# find_package and by pkg-config, a plug-in, and a project that `leat new` makes. Prints `ok NAME` or `not ok NAME` for each way.
+# KIND: static, which `./dev test` has, or shared, which `./dev soak` has; both unless told.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$root/build/consumer
 jobs=${1:-2}
-only=${2:-}
+kinds=${2:-static shared}
 compiler=${CXX:-g++}
 expected='250ms 64K 42'
 failed=0
@@ -17,7 +17,6 @@ failed=0
 attempt() {
   local name=$1
   shift
-  [[ $name == "$only" || -z $only ]] || return 0
   echo "--- $name"
   # No `if` around it: there, set -e would do nothing.
   (set -e; "$@")
@@ -48,7 +47,37 @@ install_shared() {
 install_from() {
   rm -rf "$work/$2/as-installed" "$work/$2/prefix"
   cmake --install "$1" --prefix "$work/$2/as-installed" >"$work/$2.install.log"
+  all_below "$work/$2/as-installed" "$1/install_manifest.txt"
   mv "$work/$2/as-installed" "$work/$2/prefix"
+}
+
+# all_below FOLDER MANIFEST: nothing was installed elsewhere.
+all_below() {
+  local outside
+  [[ -s $2 ]]
+  outside=$(grep -v "^$1/" "$2") || return 0
+  echo "installed outside of $1: $outside"
+  return 1
+}
+
+# The documents are installed, and none of their links leads nowhere, but those to the tests, which are not.
+documents() {
+  local doc=$work/$1/prefix/share/doc/leat broken
+  [[ -f $doc/README.md && -f $doc/docs/tutorial.md && -f $doc/LICENSE ]]
+  broken=$({ bash "$root/cmake/check_documents.sh" "$doc" || true; } | sed -n '/leads nowhere/{/tests\//!p}')
+  [[ -z $broken ]] && return 0
+  echo "$broken"
+  return 1
+}
+
+# One sentence first, not a thousand errors.
+older_standard() {
+  local said
+  for header in leat.hpp main.hpp net.hpp stock.hpp supervisor.hpp testing.hpp; do
+    said=$(echo "#include <leat/$header>" |
+      "$compiler" -std=c++17 -I"$work/$1/prefix/include" -fsyntax-only -x c++ - 2>&1) && return 1
+    [[ $(grep -m 1 'error' <<<"$said") == *"Leat needs C++20"* ]] || { head -n 3 <<<"$said"; return 1; }
+  done
 }
 
 # Every header that a public one includes must have been installed with it.
@@ -88,7 +117,7 @@ by_pkg_config() {
   [[ $1 == static ]] || flags=("-Wl,-rpath,$libdir")
   # Word splitting is what pkg-config's output is for.
   # shellcheck disable=SC2046
-  "$compiler" -std=c++20 -Wall -Werror "$here/main.cpp" -o "$work/$1/by-pkg-config" \
+  "$compiler" -Wall -Werror "$here/main.cpp" -o "$work/$1/by-pkg-config" \
     $(pkg-config --cflags --libs leat) "${flags[@]}"
   same "$work/$1/by-pkg-config"
 }
@@ -122,6 +151,12 @@ by_leat_new() {
   cd "$place/root/usr/local"
   grep -q '^ExecStart="/usr/local/bin/demo" run' lib/systemd/system/demo.service
   [[ -x bin/demo && -f etc/demo/demo.toml ]]
+  # With another prefix than it was configured for, all of it is there, and the unit says so.
+  cd "$place/demo"
+  cmake --install build --prefix "$place/elsewhere" >install.log
+  all_below "$place/elsewhere" build/install_manifest.txt
+  grep -q "^ExecStart=\"$place/elsewhere/bin/demo\" run --quiet \"$place/elsewhere/etc/demo/demo.toml\"" \
+    "$place/elsewhere/lib/systemd/system/demo.service"
 }
 
 tutorial() {
@@ -132,6 +167,8 @@ all_of() {
   local kind=$1
   attempt "$kind/install" "install_$kind"
   attempt "$kind/headers" headers_complete "$kind"
+  attempt "$kind/documents" documents "$kind"
+  attempt "$kind/older standard" older_standard "$kind"
   attempt "$kind/find_package" by_cmake "$kind"
   attempt "$kind/plug-in" by_plugin "$kind"
   attempt "$kind/pkg-config" by_pkg_config "$kind"
@@ -141,9 +178,16 @@ all_of() {
 }
 
 # Both at once: most of it is one compiler at a time. No `||` after all_of, as above.
-mkdir -p "$work/static" "$work/shared"
-all_of shared >"$work/shared.log" 2>&1 &
-all_of static
-wait "$!" || failed=1
-cat "$work/shared.log"
+beside=''
+if [[ $kinds == 'static shared' ]]; then
+  mkdir -p "$work/shared"
+  all_of shared >"$work/shared.log" 2>&1 &
+  beside=$! kinds=static
+fi
+mkdir -p "$work/$kinds"
+all_of "$kinds"
+if [[ -n $beside ]]; then
+  wait "$beside" || failed=1
+  cat "$work/shared.log"
+fi
 exit "$failed"

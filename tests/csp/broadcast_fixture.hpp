@@ -80,63 +80,63 @@ struct test_case {
 inline int choose(std::vector<test_case*> cases, std::int64_t until = csp::forever) {
   csp::entered in;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const attempt a = cases[i]->on->try_case(in, cases[i]->op);
-    if (a == attempt::done || a == attempt::dropped) return static_cast<int>(i);
-    if (a == attempt::closed) return -1;
+    const ending a = cases[i]->on->try_case(in, cases[i]->op);
+    if (a == ending::done || a == ending::dropped) return static_cast<int>(i);
+    if (a == ending::closed) return -1;
   }
-  csp::contested_party me(in.m ? &in.g() : nullptr);
+  csp::contested_wait me(in.m ? &in.g() : nullptr);
   int result = -3;
   bool waits = true;
   std::size_t enrolled = 0;
   for (; enrolled < cases.size() && waits; ++enrolled) {
     test_case& c = *cases[enrolled];
-    c.op.place.who = &me;
-    c.op.place.index = static_cast<std::int32_t>(enrolled);
+    c.op.entry.who = &me;
+    c.op.entry.index = static_cast<std::int32_t>(enrolled);
     switch (c.on->enroll(in, c.op, me)) {
-      case attempt::pending: break;
-      case attempt::done:
-      case attempt::dropped:
+      case ending::pending: break;
+      case ending::done:
+      case ending::dropped:
         result = static_cast<int>(enrolled);
         waits = false;
         break;
-      case attempt::closed:
+      case ending::closed:
         // Claims itself, so that nobody else does; if somebody has, that counts.
-        if (me.try_claim(static_cast<std::int32_t>(cases.size())) != csp::party::claimed::lost) result = -1;
+        if (me.try_claim(static_cast<std::int32_t>(cases.size())) != csp::wait::claimed::lost) result = -1;
         waits = false;
         break;
-      case attempt::lost: waits = false; break;
-      case attempt::again: std::abort();
+      case ending::lost: waits = false; break;
+      default: std::abort();
     }
   }
   std::int32_t outcome = me.state();
-  if (waits) outcome = me.wait(in, csp::wait_reason::select, until);
+  if (waits) outcome = me.block(in, csp::wait_reason::select, until);
   for (std::size_t i = 0; i < enrolled; ++i) cases[i]->on->withdraw(cases[i]->op);
   if (result != -3) return result;
   if (outcome < 0) return -2;
-  const auto at = static_cast<std::size_t>(outcome);
-  return cases[at]->op.place.verdict == csp::verdict_done ? outcome : -1;
+  const ending said = cases[static_cast<std::size_t>(outcome)]->op.entry.said;
+  return said == ending::done || said == ending::dropped ? outcome : -1;
 }
 
 template <class T>
 struct recv_test_case : test_case {
-  explicit recv_test_case(const leat::in<T>& from) : test_case{from.base(), {}} { op.slot = &node; }
-  std::optional<csp::node_ref> node;
+  explicit recv_test_case(const leat::in<T>& from) : test_case{from.base(), {}} {
+    this->on->stage(op, &value);
+  }
+  std::optional<T> value;
   T take() {
-    std::optional<T> v;
-    csp::take_node(*this->on, std::move(*node), v);
-    return std::move(*v);
+    this->on->finish(op, &value);
+    return std::move(*value);
   }
 };
 template <class T>
 struct send_test_case : test_case {
-  send_test_case(const channel<T>& to, T v)
-      : test_case{to.base(), {}}, node(csp::make_broadcast_node(std::move(v))) {
+  send_test_case(const channel<T>& to, T v) : test_case{to.base(), {}}, value(std::move(v)) {
     op.kind = csp::op::send;
-    op.slot = &node;
-    op.evicted = &evicted;
+    this->on->stage(op, &value);
   }
-  csp::node_ref node;
-  csp::evicted_nodes evicted;
+  ~send_test_case() { this->on->unstage(op, &value); }
+  bool taken() const { return !*static_cast<csp::node_ref*>(op.slot); }
+  T value;
 };
 
 }  // namespace leat::csp::test

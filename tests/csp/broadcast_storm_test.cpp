@@ -40,10 +40,10 @@ struct storm {
           // The node of a select is made of a value of its own.
           send_test_case<throwing_copy> x(c, throwing_copy(me, number));
           const int done = choose({&x}, leat::now_ns() + static_cast<std::int64_t>(random.below(50'000)));
-          s = done == -1 ? send_status::closed
-              : done < 0 ? send_status::timeout
-              : x.node   ? send_status::dropped
-                         : send_status::sent;
+          s = done == -1  ? send_status::closed
+              : done < 0  ? send_status::timeout
+              : x.taken() ? send_status::sent
+                          : send_status::dropped;
           if (s == send_status::sent) v.number = 0;
           break;
         }

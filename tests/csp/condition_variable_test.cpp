@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/condition_variable.hpp>
 
+#include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <leat/csp/mutex.hpp>

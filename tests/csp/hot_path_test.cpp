@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -63,8 +64,8 @@ void count_call(int, siginfo_t* info, void*) {
 }
 
 // From here on this thread cannot but write to stderr and end the process. Not counted: membarrier, by which
-// a lock that has settled at one thread is fetched by another, a few times in a channel's life
-// (settled_lock_test.cpp).
+// a lock that is biased to one thread is revoked by another, a few times in a channel's life
+// (biased_lock_test.cpp).
 void trap_system_calls() {
   struct sigaction action = {};
   action.sa_sigaction = count_call;
@@ -273,7 +274,7 @@ TEST_CASE("a send and a receive that wait allocate nothing either") {
         // One may be started all the same, when the one that is free has not come to rest yet: an M and its
         // room for loot. Such a round does not count.
         std::uint64_t least = ~std::uint64_t{0};
-        for (int i = 0; i < 20 && least > 0; ++i) {
+        for (const deadline enough = patience; least > 0 && !enough.expired();) {
           const leat::test::alloc_count count;
           play(1000);
           least = std::min(least, count.allocations());
@@ -286,4 +287,19 @@ TEST_CASE("a send and a receive that wait allocate nothing either") {
       });
     }
   }
+}
+
+TEST_CASE("the lines of a trace need no heap: sysmon writes them") {
+  static std::atomic<int> lines{0};
+  runtime_options o = undisturbed(1);
+  o.trace = 1ms;
+  leat::run(o, [] {
+    set_log_sink([](void*, log_level, std::string_view, std::string_view) { ++lines; }, nullptr);
+    while (lines < 3) (void)sleep_for(1ms);  // the first ones make what stays
+    const int before = lines;
+    const leat::test::alloc_count count;
+    while (lines < before + 10) (void)sleep_for(5ms);
+    CHECK(count.allocations() == 0);
+    set_log_sink(nullptr, nullptr);
+  });
 }

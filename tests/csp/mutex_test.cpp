@@ -3,6 +3,8 @@
 
 #include <csignal>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
 #include <leat/csp/wait_group.hpp>
@@ -396,4 +398,19 @@ TEST_CASE("debug builds report a mutex that is locked twice, or unlocked by anot
   const auto another = test::run_self("unlock_of_another");
   CHECK(another.died_by(SIGABRT));
   CHECK(another.said("a mutex was unlocked by one who does not hold it"));
+}
+
+LEAT_CHILD(unlock_of_a_free_mutex) {
+  (void)run([] {
+    mutex m;
+    m.lock();
+    m.unlock();
+    std::unique_lock(m, std::adopt_lock).unlock();
+  });
+}
+
+TEST_CASE("the unlock of a mutex that nobody holds ends the program with a sentence") {
+  const auto r = test::run_self("unlock_of_a_free_mutex");
+  CHECK(r.died_by(SIGABRT));
+  CHECK(r.said("a mutex was unlocked that nobody had locked"));
 }

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <leat/csp/wait_group.hpp>

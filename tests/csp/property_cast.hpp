@@ -296,7 +296,9 @@ class cast_of {
       list.push_back(cases.back().get());
     }
     const std::size_t t = trace_begin(who, o, ids);
-    const int chosen = choose_and_run(list, o.ordered ? order::as_written : order::random);
+    std::vector<std::uint32_t> room(list.size());
+    turns in_turn(list.size(), room.data());
+    const int chosen = choose_and_run(list, o.ordered ? order::as_written : order::random, in_turn);
     const std::int64_t end = now_ns();
     const result how = chosen == select_closed    ? result::over
                        : chosen == select_stopped ? result::stopped

@@ -212,7 +212,7 @@ class checker {
         if (sends_.at(id)->end + slack(l) < r.begin && by->begin > r.end)
           return "found nothing, but there was " + id_text(id) + ": " + to_text(r);
         if (r.how == result::closed && by->begin > r.end) {
-          // Of a ring without locks, a third party's close may overlap a send.
+          // Of a ring without locks, a third side's close may overlap a send.
           const bool may_be = cp.kind == flavour::single && h_.closes[index(l)].by != cp.writer;
           if (!may_be) return "received after the end was told: " + to_text(*by) + " after " + to_text(r);
         }

@@ -281,12 +281,18 @@ class sequential_model {
     state& s = channel(c);
     s.closed = true;
     for (std::deque<place>* const q : {&s.receivers, &s.senders}) {
-      if (single(c)) {
+      // Who waits at a ring is told that it is closed, and does not look at it again; but for what is in it.
+      if (single(c) && q == &s.receivers && !s.values.empty()) {
         tell(*q);
         continue;
       }
       while (!q->empty()) {
         const step& w = *g(q->front().who).waits;
+        // It lets others run before it parks at a ring, and a stop may come before it has looked again.
+        if (single(c) && w.how == result::stopped) {
+          withdraw(w.who, far::looks);
+          continue;
+        }
         const bool here =
             std::find(q->begin(), q->end(), place{w.who, w.which}) != q->end() ||
             std::find(s.senders.begin(), s.senders.end(), place{w.who, w.which}) != s.senders.end();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Selects over ends that are looked at: what is delivered at least once.
+#include <array>
+#include <atomic>
 #include <memory>
 #include <new>
+#include <thread>
 #include <vector>
 
 #include <leat/csp/gated.hpp>
@@ -40,6 +43,43 @@ struct kept_end {
 };
 
 }  // namespace
+
+namespace {
+
+// Notes where copies are made, and takes its time for the first.
+struct slow_to_copy {
+  slow_to_copy() = default;
+  slow_to_copy(const slow_to_copy&) {
+    const std::size_t n = copies.fetch_add(1);
+    if (n < places.size()) places[n] = this;
+    while (n == 0 && held_up) std::this_thread::yield();
+  }
+  static inline std::atomic<std::size_t> copies{0};
+  static inline std::array<std::atomic<const void*>, 4> places{};
+  static inline std::atomic<bool> held_up{true};
+};
+
+}  // namespace
+
+TEST_CASE("a value in hand passes by one that was cut short while it copied it") {
+  using state = csp::hold_base::state;
+  using hold = csp::hold<slow_to_copy>;
+  const auto first = std::make_shared<hold>(), second = std::make_shared<hold>(),
+             third = std::make_shared<hold>();
+  first->value.emplace();
+  first->become(state::again);
+  second->succeed(first);
+  std::thread cut_short([&] { (void)second->again(); });
+  while (slow_to_copy::copies == 0) std::this_thread::yield();
+  third->succeed(second);
+  CHECK(third->at() == state::again);
+  (void)third->again();
+  CHECK(slow_to_copy::copies == 2);
+  slow_to_copy::held_up = false;
+  cut_short.join();
+  CHECK(slow_to_copy::places[0] == &*second->value);
+  CHECK(slow_to_copy::places[1] == &*third->value);
+}
 
 TEST_CASE("a value that is delivered at least once is not lost when its copy throws") {
   at_procs([] {

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include <leat/csp/wait_group.hpp>
@@ -183,4 +184,75 @@ TEST_CASE("more permits than a semaphore can hold abort, and say so") {
   const auto r = test::run_self("release_too_much");
   CHECK(r.died_by(SIGABRT));
   CHECK(r.said("more permits than it can hold"));
+}
+
+TEST_CASE("several permits are had together or not at all, in the order in which they were asked for") {
+  sweep_clean([] {
+    semaphore s(2);
+    CHECK_FALSE(s.try_acquire_many(3));
+    CHECK(s.acquire_many(2) == acquire_status::acquired);
+    CHECK(s.available() == 0);
+    std::vector<int> order;
+    auto three = start_waiting([&] {
+      CHECK(s.acquire_many(3) == acquire_status::acquired);
+      order.push_back(3);
+    });
+    auto one = start_waiting([&] {
+      CHECK(s.acquire() == acquire_status::acquired);
+      order.push_back(1);
+    });
+    s.release(2);
+    // Enough for the second, but not for the first, and nobody else gets in between.
+    CHECK_FALSE(s.try_acquire());
+    CHECK(s.available() == 2);
+    s.release();
+    three.join();
+    s.release();
+    one.join();
+    CHECK(order == std::vector<int>{3, 1});
+    CHECK(s.available() == 0);
+    CHECK_THROWS_AS((void)s.acquire_many(semaphore::max() + std::size_t{1}), std::length_error);
+  });
+}
+
+TEST_CASE("one who gives up waiting for many permits lets those behind it have theirs") {
+  sweep_clean([] {
+    semaphore s(1);
+    auto many = start_waiting([&] { CHECK(s.acquire_many(5) == acquire_status::stopped); });
+    auto one = start_waiting([&] { CHECK(s.acquire() == acquire_status::acquired); });
+    many.request_stop();
+    many.join();
+    one.join();
+    // Nobody waits any more: a quick release and acquire do.
+    s.release();
+    CHECK(s.try_acquire());
+    CHECK(s.acquire_many(2, 100us) == acquire_status::timeout);
+    s.release(2);
+    CHECK(s.try_acquire_many(2));
+  });
+}
+
+TEST_CASE("permits taken in lots of several sizes are never more than there are, and all are given back") {
+  sweep_clean([] {
+    semaphore s(5);
+    std::atomic<int> inside{0}, wrong{0};
+    wait_group all(6);
+    for (int i = 0; i < 6; ++i)
+      go([&, i] {
+        const auto n = static_cast<std::size_t>(1 + i % 4);
+        for (int k = 0; k < rounds / 50; ++k) {
+          const acquire_status got = k % 7 == 0 ? s.acquire_many(n, 20us) : s.acquire_many(n);
+          if (got != acquire_status::acquired) continue;
+          if ((inside += static_cast<int>(n)) > 5) ++wrong;
+          if (k % 3 == 0) yield();
+          inside -= static_cast<int>(n);
+          s.release(n);
+        }
+        all.done();
+      });
+    CHECK(all.wait() == wait_status::done);
+    CHECK(wrong == 0);
+    CHECK(s.available() == 5);
+    CHECK(s.try_acquire_many(5));
+  });
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/shared_mutex.hpp>
 
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 #include <vector>
 
 #include <leat/csp/wait_group.hpp>
 
 #include "../sched/fixture.hpp"
 #include "csp/start_waiting.hpp"
+#include "support/child.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
@@ -246,4 +249,44 @@ TEST_CASE("the one who unlocks last may destroy it at once") {
       (void)all.wait();
     }
   });
+}
+
+LEAT_CHILD(unlock_of_a_free_shared_mutex) {
+  (void)run([] {
+    shared_mutex m;
+    std::unique_lock(m, std::adopt_lock).unlock();
+  });
+}
+LEAT_CHILD(unlock_of_readers_as_a_writer) {
+  (void)run([] {
+    shared_mutex m;
+    std::shared_lock hold(m);
+    std::unique_lock(m, std::adopt_lock).unlock();
+  });
+}
+LEAT_CHILD(unlock_shared_of_a_free_shared_mutex) {
+  (void)run([] {
+    shared_mutex m;
+    std::shared_lock(m, std::adopt_lock).unlock();
+  });
+}
+LEAT_CHILD(unlock_shared_of_a_writer) {
+  (void)run([] {
+    shared_mutex m;
+    std::unique_lock hold(m);
+    std::shared_lock(m, std::adopt_lock).unlock();
+  });
+}
+
+TEST_CASE("the unlock of a shared_mutex that is not held that way ends the program with a sentence") {
+  for (const char* const child : {"unlock_of_a_free_shared_mutex", "unlock_of_readers_as_a_writer"}) {
+    const auto r = leat::test::run_self(child);
+    CHECK(r.died_by(SIGABRT));
+    CHECK(r.said("a shared_mutex was unlocked that no writer had locked"));
+  }
+  for (const char* const child : {"unlock_shared_of_a_free_shared_mutex", "unlock_shared_of_a_writer"}) {
+    const auto r = leat::test::run_self(child);
+    CHECK(r.died_by(SIGABRT));
+    CHECK(r.said("a shared_mutex was unlocked that no reader had locked"));
+  }
 }

@@ -5,8 +5,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "../sched/fixture.hpp"
+#include "csp/start_waiting.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
@@ -132,6 +135,36 @@ TEST_CASE("wait throws what the first member that failed threw, and the others a
     CHECK_THROWS_WITH_AS(group.wait(), "the pump is dry", std::runtime_error);
     CHECK(stopped_ones == 5);
     CHECK(log.text() == "");
+  });
+}
+
+TEST_CASE("all who wait for a group learn of its failure, and who comes later does not") {
+  sweep_clean([] {
+    task_group group;
+    std::atomic<bool> fails{false};
+    group.go([&] {
+      while (!fails) (void)sleep_for(100us);
+      throw std::runtime_error("broken");
+    });
+    std::atomic<int> told{0};
+    std::vector<task<void>> waiting;
+    for (int i = 0; i < 3; ++i)
+      waiting.push_back(csp::test::start_waiting(
+          [&] {
+            try {
+              (void)group.wait();
+            } catch (const std::runtime_error&) {
+              ++told;
+            }
+          },
+          {}, sched::wait_reason::join));
+    fails = true;
+    for (auto& t : waiting) t.join();
+    CHECK(told == 3);
+    CHECK(group.wait() == wait_status::done);
+    // The next round is another.
+    group.go([] {});
+    CHECK(group.wait() == wait_status::done);
   });
 }
 

@@ -290,7 +290,7 @@ TEST_CASE("plain threads wait for ticks too") {
 }
 
 TEST_CASE("a ticker in a select: the case is due when it says, and a cancel is told") {
-  using leat::csp::attempt;
+  using leat::csp::ending;
   at_procs([] {
     leat::ticker slow(1h);
     std::optional<tick> to;
@@ -299,14 +299,14 @@ TEST_CASE("a ticker in a select: the case is due when it says, and a cancel is t
     leat::csp::channel_base& base = *slow.base();
     auto waits = spawn_and_let_receive([&] {
       leat::csp::entered in;
-      CHECK(base.try_case(in, c) == attempt::pending);
-      leat::csp::contested_party me(&in.g());
-      c.place.who = &me;
-      CHECK(base.enroll(in, c, me) == attempt::pending);
+      CHECK(base.try_case(in, c) == ending::pending);
+      leat::csp::contested_wait me(&in.g());
+      c.entry.who = &me;
+      CHECK(base.enroll(in, c, me) == ending::pending);
       const auto until = base.due();
-      const auto outcome = me.wait(in, leat::sched::wait_reason::receive, until);
+      const auto outcome = me.block(in, leat::sched::wait_reason::receive, until);
       base.withdraw(c);
-      return outcome == 0 && c.place.verdict == leat::csp::verdict_closed && until > leat::now_ns();
+      return outcome == 0 && c.entry.said == leat::csp::ending::closed && until > leat::now_ns();
     });
     slow.cancel();
     CHECK(waits.get());
@@ -315,11 +315,11 @@ TEST_CASE("a ticker in a select: the case is due when it says, and a cancel is t
     const leat::in<tick> past = leat::after(0s);
     leat::csp::entered in;
     CHECK(past.base()->due() <= leat::now_ns());
-    leat::csp::contested_party me(&in.g());
-    c.place.who = &me;
-    CHECK(past.base()->enroll(in, c, me) == attempt::done);
+    leat::csp::contested_wait me(&in.g());
+    c.entry.who = &me;
+    CHECK(past.base()->enroll(in, c, me) == ending::done);
     CHECK(to->number == 1);
-    CHECK(past.base()->try_case(in, c) == attempt::closed);
+    CHECK(past.base()->try_case(in, c) == ending::closed);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "../sched/fixture.hpp"

@@ -9,7 +9,11 @@
 #include <filesystem>
 #include <thread>
 
+#include <leat/fiber/annotate.hpp>
+
 #include "services/program.hpp"
+#include "support/figure.hpp"
+#include "support/free_port.hpp"
 #include "support/soak.hpp"
 
 using namespace leat::services::test;
@@ -28,18 +32,6 @@ std::string text_of(const std::string& path) {
 std::ptrdiff_t lines_in(const std::string& path) {
   const std::string text = text_of(path);
   return std::count(text.begin(), text.end(), '\n');
-}
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
-                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0;
-  ::close(fd);
-  return bound ? ntohs(at.sin_port) : 0;
 }
 
 // Of all threads of a process, in nanoseconds: on a CPU, and waiting for one because others had it.
@@ -108,14 +100,15 @@ bool has_command(const char* name) {
 }  // namespace
 
 TEST_CASE("each application's readme is short, and its files are right") {
-  for (const std::string name : {"image-farm", "gnss", "can-logger", "plant-gateway", "climate"}) {
+  for (const std::string name :
+       {"image-farm", "gnss", "can-logger", "plant-gateway", "climate", "store-and-forward"}) {
     CAPTURE(name);
     std::ifstream readme(examples + name + "/README.md");
     int lines = 0;
     for (std::string line; std::getline(readme, line);) ++lines;
     CHECK(lines > 0);
     CHECK(lines <= 40);
-    const std::string program_name = name == "climate" ? "leat" : name;
+    const std::string program_name = name == "climate" || name == "store-and-forward" ? "leat" : name;
     if (!std::filesystem::exists(bin + program_name)) {
       MESSAGE("not built, for lack of a library: " << name);
       continue;
@@ -161,6 +154,8 @@ TEST_CASE("image-farm: two Ps look at more pictures than one" * leat::test::soak
   INFO("pictures a second: " << one << " and " << two << "; two threads get " << gain
                              << " times as much done");
   CHECK(passed);
+  (void)leat::test::at_least("image-farm: pictures by two Ps for one by one", two / one, "",
+                             1 + (gain - 1) / 3);
 }
 
 TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {
@@ -193,8 +188,11 @@ TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {
   INFO(gnss.said);
   for (int second = 123501; second <= 123519; ++second)
     CHECK(has(gnss.said, std::to_string(second) + ".00  54.3"));
-  CHECK((has(gnss.said, "it is quarantined") || has(gnss.said, "it is frozen")));  // as in sanitized builds
-  CHECK(has(gnss.said, "parser::split"));
+  CHECK(has(gnss.said, "it is quarantined"));
+  // Caught as a function of the sanitizer begins, which has no frame yet, its caller is left out.
+  const bool by_its_caller =
+      (leat::fiber::under_asan || leat::fiber::under_tsan) && has(gnss.said, "< parser::run");
+  CHECK((by_its_caller || has(gnss.said, "parser::split")));
   CHECK(has(gnss.said, R"(a value is given up after 1 failures: {"text":"$GPTXT*4F"})"));
 }
 
@@ -217,26 +215,88 @@ TEST_CASE("plant-gateway: a device that falls silent is asked again, and the res
     return;
   }
   const scratch_folder folder;
-  // A port that nobody has; a real Modbus server is there soon.
-  const std::string port = std::to_string(free_port());
-  program plant({bin + "plant", port, "30"}, {});
-  REQUIRE(plant.says("plant: at 127.0.0.1:" + port));
-  std::string text = text_of(examples + "plant-gateway/plant-gateway.toml");
-  text.replace(text.find("port = 1502"), 11, "port = " + port);
-  program gateway({bin + "plant-gateway", "run", folder.file("plant-gateway.toml", text)},
-                  {"PLANT_PANEL=127.0.0.1:0", "PLANT_FOLDER=" + folder.path() + "/records"});
+  // Ports that nobody has; real Modbus servers are there soon. One of the three falls silent.
+  const std::string north = std::to_string(leat::test::free_port());
+  program plant({bin + "plant", north, "30"}, {});
+  REQUIRE(plant.says("plant: at 127.0.0.1:" + north));
+  const std::string south = std::to_string(leat::test::free_port());
+  program second({bin + "plant", south}, {});
+  REQUIRE(second.says("plant: at 127.0.0.1:" + south));
+  const std::string east = std::to_string(leat::test::free_port());
+  program third({bin + "plant", east}, {});
+  REQUIRE(third.says("plant: at 127.0.0.1:" + east));
+  program gateway(
+      {bin + "plant-gateway", "run", examples + "plant-gateway/plant-gateway.toml"},
+      {"PLANT_NORTH=" + north, "PLANT_SOUTH=" + south, "PLANT_EAST=" + east, "PANEL_NORTH=127.0.0.1:0",
+       "PANEL_SOUTH=127.0.0.1:0", "PANEL_EAST=127.0.0.1:0", "PLANT_FOLDER=" + folder.path() + "/records"});
   CHECK(plant.says("plant: silent from now on"));
-  CHECK(gateway.says("failed: no answer from 127.0.0.1:" + port));
-  CHECK(gateway.says(R"(ALARM {"sensor":"temperature","state":"raised")"));
+  CHECK(gateway.says("failed: no answer from tcp:127.0.0.1:" + north));
+  CHECK(gateway.says(R"(ALARM north {"sensor":"temperature","state":"raised")"));
+  CHECK(gateway.says(R"(ALARM south {"sensor":"temperature","state":"raised")"));
   gateway.signal(SIGINT);
   CHECK(gateway.end() == 0);
-  CHECK(has(text_of(folder.path() + "/records/records-000001.jsonl"), R"("sensor":"pressure")"));
+  const std::string records = text_of(folder.path() + "/records/records-000001.jsonl");
+  for (const char* boiler : {"north", "south", "east"})
+    CHECK(has(records, R"("boiler":")" + std::string(boiler) + '"'));
+  CHECK(has(records, R"("sensor":"pressure")"));
+}
+
+TEST_CASE("plant-gateway: on a laptop, one override makes a simulation of all three buses") {
+  if (!std::filesystem::exists(bin + "plant-gateway")) {
+    MESSAGE("skipped: libmodbus is not installed");
+    return;
+  }
+  const scratch_folder folder;
+  program gateway({bin + "plant-gateway", "run", examples + "plant-gateway/plant-gateway.toml",
+                   examples + "plant-gateway/laptop.toml", "--set", "plant.process.*-bus.config.period=20ms",
+                   "--set", "plant.process.*-bus.config.cycle=1s"},
+                  {"PANEL_NORTH=127.0.0.1:0", "PANEL_SOUTH=127.0.0.1:0", "PANEL_EAST=127.0.0.1:0",
+                   "PLANT_FOLDER=" + folder.path() + "/records"});
+  for (const std::string boiler : {"north", "south", "east"})
+    CHECK(gateway.says("ALARM " + boiler + R"( {"sensor":"temperature","state":"raised")"));
+  gateway.signal(SIGINT);
+  CHECK(gateway.end() == 0);
+  INFO(gateway.said);
+  CHECK_FALSE(has(gateway.said, "(lost"));
+  const std::string records = text_of(folder.path() + "/records/records-000001.jsonl");
+  for (const char* boiler : {"north", "south", "east"})
+    CHECK(has(records, R"("boiler":")" + std::string(boiler) + '"'));
+}
+
+TEST_CASE("plant-gateway: a simulation with faults is the same each time, byte by byte") {
+  if (!std::filesystem::exists(bin + "plant-gateway")) {
+    MESSAGE("skipped: libmodbus is not installed");
+    return;
+  }
+  const auto simulated = [](const std::string& seed) {
+    const scratch_folder folder;
+    const std::string faults =
+        folder.file("faults.toml",
+                    "[[fault]]\nprocess = \"*-bus\"\nwhat = \"throw\"\nevery = \"20s\"\n"
+                    "[[fault]]\nprocess = \"plant/north-quiet\"\nwhat = \"hang\"\nat = \"30s\"\n");
+    program gateway({bin + "plant-gateway", "simulate", examples + "plant-gateway/plant-gateway.toml",
+                     "--for", "2m", "--seed", seed, "--faults", faults},
+                    {"PLANT_FOLDER=" + folder.path() + "/records"});
+    // A fault may lose a value that a process has in its hands: then it is 1.
+    const int status = gateway.end();
+    CHECK((status == 0 || status == 1));
+    return gateway.said + text_of(folder.path() + "/records-simulated/records-000001.jsonl");
+  };
+  const std::string first = simulated("3");
+  INFO(first);
+  CHECK(has(first, "failed: a fault of the simulation"));
+  CHECK(has(first, "has run for 2s without entering the runtime"));
+  CHECK(has(first, R"(ALARM north {"sensor":"temperature","state":"raised")"));
+  CHECK(has(first, R"("boiler":"east")"));
+  for (int i = 0; i < 10; ++i) REQUIRE(simulated("3") == first);
+  CHECK(simulated("4") != first);
 }
 
 TEST_CASE("climate: values reach the page and the files, and Ctrl-C lets all of them arrive") {
   const scratch_folder place;
-  program climate({bin + "leat", "run", examples + "climate/climate.toml"},
-                  {"CLIMATE_RECORDS=" + place.path(), "CLIMATE_LISTEN=127.0.0.1:0"});
+  program climate(
+      {bin + "leat", "run", examples + "climate/climate.toml"},
+      {"CLIMATE_RECORDS=" + place.path(), "CLIMATE_LISTEN=127.0.0.1:0", "CLIMATE_CONTROL=127.0.0.1:0"});
   CHECK(climate.says("on http://127.0.0.1:"));
   const std::string file = place.path() + "/records-000001.csv";
   const leat::deadline there(patience);
@@ -250,4 +310,35 @@ TEST_CASE("climate: values reach the page and the files, and Ctrl-C lets all of 
   std::string line;
   std::getline(std::ifstream(file), line);
   CHECK(line == "sensor,at,value,site");
+}
+
+TEST_CASE("store-and-forward: what could not be posted is there after a kill") {
+  const scratch_folder place;
+  const std::string file = place.path() + "/store-and-forward.to-server.store";
+  std::vector<std::string> run{bin + "leat", "run", examples + "store-and-forward/store-and-forward.toml"};
+  // Nobody listens there.
+  const std::vector<std::string> where{"FORWARD_STORE=" + place.path(), "FORWARD_URL=http://127.0.0.1:1/"};
+  {
+    program first(run, where);
+    const leat::deadline there(patience);
+    // The log of the database grows with the first values.
+    const auto has_values = [&] {
+      std::error_code none;
+      return std::filesystem::file_size(file + "-wal", none) > 30'000 && !none;
+    };
+    while (!has_values() && !there.expired()) ::usleep(10'000);
+    first.signal(SIGKILL);
+    (void)first.end();
+  }
+  if (!std::filesystem::exists(file)) {
+    MESSAGE("not built, for lack of SQLite");
+    return;
+  }
+  program second(run, where);
+  CHECK(second.says("are restored from"));
+  CHECK(second.says("cannot post to"));  // it runs, and signals ask it to stop
+  second.signal(SIGINT);
+  (void)second.end();
+  INFO(second.said);
+  CHECK(has(second.said, "for the next start; restored: "));
 }

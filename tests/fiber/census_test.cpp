@@ -49,11 +49,13 @@ TEST_CASE("a census tells each class of process apart, also when they share pool
   CHECK(rows[0].name == "parser");
   CHECK(rows[0].runs == 11);
   CHECK(rows[0].most >= 40'000);
-  CHECK(rows[0].most < 49'000);
+  const std::size_t spare =
+      1000 + 2 * os_memory::page_size();  // of frames, and of the first and the last page
+  CHECK(rows[0].most < 40'000 + spare);
   CHECK(rows[0].mean < rows[0].most);
   CHECK(rows[1].name == "ticker");
-  CHECK(rows[1].most < 10'000);
+  CHECK(rows[1].most < 500 + spare);
   CHECK(rows[1].size == stack_size);
   CHECK(counts.report().find("parser: 11 runs") != std::string::npos);
-  CHECK(counts.report().find("16K would do") != std::string::npos);
+  if (os_memory::page_size() == 4096) CHECK(counts.report().find("16K would do") != std::string::npos);
 }

@@ -45,6 +45,16 @@ volatile int* volatile nowhere = nullptr;
 
 void by_recursion(thread&, void*) { recurse(0); }
 void by_big_frame(thread&, void*) { big_frame(); }
+
+template <std::size_t Size>
+[[gnu::noinline]] int array_of() {
+  volatile char frame[Size];
+  asm volatile("" : : "r"(&frame[0]) : "memory");
+  frame[0] = 1;
+  return frame[0];
+}
+void by_array(thread&, void*) { array_of<180 * 1024>(); }
+void by_huge_array(thread&, void*) { array_of<12 << 20>(); }
 #if defined(__clang__)
 __attribute__((no_sanitize("undefined")))
 #else
@@ -54,14 +64,14 @@ void fault_elsewhere(thread&, void*) {
   *nowhere = 1;
 }
 
-void run(entry_fn entry) {
+void run(entry_fn entry, const char* who = "parser") {
   report_overflows();
   signal_stack alternate;
   thread me;
   me.attach();
   stack_error error;
   stack* s = stack_pool::process_wide().acquire(64 * 1024, error);
-  s->set_label("parser");
+  s->set_label(who);
   context c;
   prepare(c, *s, entry, nullptr, fp_state::read());
   switch_to(me, me.self, c);
@@ -74,10 +84,10 @@ void say_and_leave(int, siginfo_t*, void*) {
   ::_exit(42);
 }
 
-void check_report(const child_result& r) {
+void check_report(const child_result& r, const char* larger = "stack = \"128K\" for the process in TOML") {
   INFO(r.output);
   CHECK(r.said("'parser' overflowed its stack of 64K"));
-  CHECK(r.said("stack = \"128K\""));
+  CHECK(r.said(larger));
   CHECK_FALSE(r.said("still alive"));
 }
 
@@ -85,6 +95,9 @@ void check_report(const child_result& r) {
 
 LEAT_CHILD(overflow_by_recursion) { run(by_recursion); }
 LEAT_CHILD(overflow_by_big_frame) { run(by_big_frame); }
+LEAT_CHILD(overflow_by_array) { run(by_array); }
+LEAT_CHILD(overflow_by_huge_array) { run(by_huge_array); }
+LEAT_CHILD(overflow_of_main) { run(by_recursion, "main"); }
 LEAT_CHILD(overflow_on_another_thread) {
   std::thread([] { run(by_recursion); }).join();
 }
@@ -115,6 +128,30 @@ TEST_CASE("a frame larger than the guard page is caught too") {
   check_report(r);
 }
 #endif
+
+#if defined(__x86_64__)
+TEST_CASE("the stack that is recommended is enough for the array that did not fit") {
+  const auto r = run_self("overflow_by_array");
+  check_report(r, "stack = \"256K\" for the process in TOML");
+  CHECK(r.said("K more at once; large arrays belong on the heap"));
+}
+
+TEST_CASE("no stack is recommended for what fits on none") {
+  const auto r = run_self("overflow_by_huge_array");
+  INFO(r.output);
+  CHECK(r.said("large arrays belong on the heap"));
+  CHECK(r.said("no stack is large enough"));
+  CHECK_FALSE(r.said("stack = "));
+}
+#endif
+
+TEST_CASE("an overflow of main names what main's stack is set by") {
+  const auto r = run_self("overflow_of_main");
+  INFO(r.output);
+  CHECK(r.said("'main' overflowed its stack of 64K"));
+  CHECK(r.said("[runtime] stack = \"128K\" in TOML, or runtime_options::stack in C++"));
+  CHECK_FALSE(r.said("for the process"));
+}
 
 TEST_CASE("a fault that is no overflow is left to the default action") {
   const auto r = run_self("fault_that_is_no_overflow");

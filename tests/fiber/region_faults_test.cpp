@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What happens when the kernel says no: every memory call is made to fail, once at each place.
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <vector>
@@ -19,6 +20,7 @@ class moody_memory final : public os_memory {
   bool refuse_guards = false;  // a kernel before 6.13
   std::size_t maps = 65530;
   std::size_t most_reserve = ~std::size_t{0};
+  std::size_t space = no_limit;  // what `ulimit -v` leaves, before anything is mapped
   int calls = 0;
   int protects = 0;
   std::map<void*, std::size_t> mapped;
@@ -52,6 +54,12 @@ class moody_memory final : public os_memory {
     os_memory::release(at, bytes);
   }
   std::size_t max_maps() noexcept override { return maps; }
+  std::size_t space_left() noexcept override {
+    if (space == no_limit) return no_limit;
+    std::size_t used = 0;
+    for (const auto& [at, bytes] : mapped) used += bytes;
+    return space - std::min(space, used);
+  }
 };
 
 bool kernel_has_guards() {
@@ -116,6 +124,37 @@ TEST_CASE("on a kernel without guard advice stacks are guarded by mprotect, up t
   held.back() = pool.acquire(min_stack_size, error);
   CHECK(held.back());
   for (stack* s : held) pool.release(s);
+}
+
+TEST_CASE("under a limit on address space stacks of all sizes leave most of it to others") {
+  for (std::size_t megabytes = 10; megabytes <= 600; megabytes += 10) {
+    moody_memory os;
+    os.space = megabytes << 20;
+    stack_pool pool({.os = &os});
+    std::vector<stack*> held;
+    for (const std::size_t size : {stack_size, min_stack_size, 4 * stack_size}) {
+      stack_error error;
+      const std::size_t before = os.space_left();
+      stack* const s = pool.acquire(size, error);
+      REQUIRE_MESSAGE(s, error.text());
+      CHECK(before - os.space_left() <= before / 4 + before / 100);
+      CHECK(s->region().counts().limit >= 4);
+      held.push_back(s);
+    }
+    for (stack* s : held) pool.release(s);
+  }
+}
+
+TEST_CASE("one stack is there where a quarter of the address space is not even that") {
+  moody_memory os;
+  os.space = 20 << 20;
+  stack_pool pool({.os = &os});
+  stack_error error;
+  stack* const s = pool.acquire(max_stack_size, error);
+  REQUIRE_MESSAGE(s, error.text());
+  CHECK(pool.acquire(max_stack_size, error) == nullptr);
+  CHECK(error.code == stack_errc::region_full);
+  pool.release(s);
 }
 
 TEST_CASE("little address space makes a smaller region, none a typed error") {

@@ -2,11 +2,60 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Checks the Promela models: the true ones must have no error, each broken variant must have one.
-# Usage: check.sh [retake] [wake] [timer_poll] [party] [many] [single] [settled] [mutex]      (all without arguments)
+# Usage: check.sh [--unless-proved | --record] [retake] [fence] [wake] [timer_poll] [wait] [many] [single] [biased] [mutex]
+#                 [stop] [sysmon]
+# All of them without names.
+#
+# proved.txt holds, for each model, the hash under which it was proved last: of the model, of its variants here, and of the
+# files whose protocol it is (those that it names, and the .cpp of each).
+#   --unless-proved   a model whose hash stands there is not proved again; any other is
+#   --record          writes the hashes of what holds there
+#
 # Needs spin and a C compiler. Without spin: exit code 77, which ctest takes for "skipped".
 set -u
 here=$(cd "${0%/*}" && pwd) || exit 1
+root=$here/../..
+table=$here/proved.txt
 cc=${CC:-cc}
+mode=prove
+case ${1:-} in
+  --unless-proved | --record) mode=${1#--}; shift ;;
+  -*) sed -n '/^# Usage/,/^# All/s/^# //p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+esac
+models='retake fence wake timer_poll wait many single biased mutex stop sysmon'
+for m in "$@"; do
+  case " $models " in *" $m "*) ;; *) echo "no such model: $m; there are $models"; exit 2 ;; esac
+done
+
+# hash_of MODEL
+hash_of() {
+  function=$1
+  [ "$1" = wait ] && function=waits
+  {
+    sed -n "/^one() {/,/^}/p; /^$function() {/,/^}/p" "$here/check.sh"
+    cat "$here/$1.pml" || return
+    for file in $(grep -oE '(framework|config|services)/leat/[a-z_/]+\.[hc]pp' "$here/$1.pml" | sort -u); do
+      cat "$root/$file" || return
+      [ ! -f "$root/${file%.hpp}.cpp" ] || cat "$root/${file%.hpp}.cpp"
+    done
+  } | sha256sum | cut -d' ' -f1
+}
+
+record() {  # MODEL
+  line="$1 $(hash_of "$1")"
+  { grep -v "^$1 " "$table" 2>/dev/null; echo "$line"; } | sort >"$table.new" && mv "$table.new" "$table"
+}
+is_proved() { grep -qxF "$1 $(hash_of "$1")" "$table" 2>/dev/null; }
+
+if [ $mode = unless-proved ]; then
+  left=''
+  for m in ${*:-$models}; do
+    if is_proved "$m"; then echo "proved   $m, as it is now, and written down in tests/models/proved.txt"; else left="$left $m"; fi
+  done
+  [ -n "$left" ] || exit 0
+  echo "changed since it was proved:$left; when it holds, tests/models/check.sh --record$left writes that down"
+  set -- $left
+fi
 
 command -v spin >/dev/null 2>&1 || { echo "skipped: spin is not installed (Debian: apt install spin)"; exit 77; }
 command -v "${cc%% *}" >/dev/null 2>&1 || { echo "no C compiler: '$cc' not found; set CC"; exit 1; }
@@ -59,8 +108,17 @@ one() {
 retake() {
   one retake good safety
   one retake good liveness -DLIVENESS
+  one retake good safety -DFENCED
+  one retake broken safety -DFENCED -DNO_OWNER_BARRIER
   for v in NO_HEAVY_BARRIER NO_ASKING_LOCK ASKER_WRITES_QUIET DENY_RELAXED LEAVE_RELAXED; do
     one retake broken safety -D$v
+  done
+}
+
+fence() {
+  one fence good safety
+  for v in NO_WAIT COME_IN_FALLS COUNT_BEHIND_GATE COUNT_UNSEEN DONE_OUTSIDE; do
+    one fence broken safety -D$v
   done
 }
 
@@ -91,13 +149,13 @@ timer_poll() {
   done
 }
 
-party() {
-  one party good safety
+waits() {  # `wait` is a builtin
+  one wait good safety
   optimise=-O2
-  one party good safety -DTHIRD
+  one wait good safety -DTHIRD
   optimise=-O0
   for v in READY_WHILE_ENROLLING NO_CAS NO_START_OVER NO_SELF_CLAIM NO_DISARM NO_WITHDRAW PARK_REGARDLESS; do
-    one party broken safety -D$v
+    one wait broken safety -D$v
   done
 }
 
@@ -120,11 +178,11 @@ single() {
   done
 }
 
-settled() {
-  one settled good safety
-  one settled good safety -DBORN_SETTLED
+biased() {
+  one biased good safety
+  one biased good safety -DBORN_BIASED
   for v in NO_HEAVY_BARRIER NO_SECOND_LOOK NO_WAIT ONE_FLAG; do
-    one settled broken safety -D$v
+    one biased broken safety -D$v
   done
 }
 
@@ -139,10 +197,25 @@ mutex() {
   done
 }
 
-for m in ${*:-retake wake timer_poll party many single settled mutex}; do
-  case $m in
-    retake | wake | timer_poll | party | many | single | settled | mutex) $m ;;
-    *) echo "no such model: $m"; exit 2 ;;
-  esac
+stop() {
+  one stop good safety
+  for v in WAITER_ENDS NO_HEAVY_BARRIER NO_WAIT NO_SECOND_LOOK; do
+    one stop broken safety -D$v
+  done
+}
+
+sysmon() {
+  one sysmon good safety
+  for v in NO_RECHECK NO_TURNS BUSY_AT_LOOK NO_CALL TAKER_RELAXED SYSMON_RELAXED; do
+    one sysmon broken safety -D$v
+  done
+}
+
+all_bad=0
+for m in ${*:-$models}; do
+  bad=0
+  if [ "$m" = wait ]; then waits; else $m; fi
+  [ $mode != record ] || [ $bad != 0 ] || record "$m"
+  [ $bad = 0 ] || all_bad=1
 done
-exit $bad
+exit $all_bad

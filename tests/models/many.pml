@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The general channel with plain waits: framework/leat/csp/many.hpp, the policy `block`, and wait_plain of
-// party.cpp. Contested waits are in party.pml.
+// wait.cpp. Contested waits are in wait.pml.
 //
 // Roles: sender 0 sends two values, sender 1 one; two receivers receive one each, or until they are told closed;
 // a closer closes at any time or never. CAP: the capacity, 0 or more.

@@ -26,8 +26,12 @@
 // idle list and all other Ms, under a lock. Not modelled: yield_asked, the try in try_borrow before the lock,
 // who decides to ask and when (any time).
 //
+// -DFENCED: where there is no membarrier. c is then a barrier of the asker alone, whose steps are in order anyway; the
+// owner passes a full barrier of its own in 2 before it reads word. `quiet` stands for `fenced`.
+//
 // Broken variants, each of which must fail:
 //   NO_HEAVY_BARRIER    c is left out
+//   NO_OWNER_BARRIER    with FENCED: so is the owner's
 //   NO_ASKING_LOCK      a is left out
 //   ASKER_WRITES_QUIET  a borrower that gives back writes quiet instead of look
 //   DENY_RELAXED        the CAS asked -> quiet of step 4 is not an acquire: between the load of asked and the
@@ -73,8 +77,8 @@ inline flush_quiet() {
   fi
 }
 
-inline heavy_barrier() {
-#ifndef NO_HEAVY_BARRIER
+// What makes the owner's stores visible, and its loads happen after it.
+inline owner_in_order() {
   d_step {
     flush_quiet();
     if
@@ -84,8 +88,13 @@ inline heavy_barrier() {
     early = 0;
     early_contents = 0
   }
-#else
+}
+
+inline heavy_barrier() {
+#if defined(NO_HEAVY_BARRIER) || defined(FENCED)
   skip
+#else
+  owner_in_order()
 #endif
 }
 
@@ -125,6 +134,9 @@ active proctype owner() {
 user:
     atomic { in_waits = 1; in_value = 1 }     // 1
 enters:                                       // 2 is for the compiler alone
+#if defined(FENCED) && !defined(NO_OWNER_BARRIER)
+    owner_in_order();
+#endif
     may_read_early();
     if                                        // 3
     :: atomic { quiet_waits || word == quiet -> kept = 1; assert(!held); goto inside }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who watches the clock: the head of framework/leat/sched/idle.cpp, whose step names are used here.
+// Who watches the clock: the head of framework/leat/sched/polling.hpp, whose step names are used here.
 //
 // Roles: two adders, each with the heap of its own busy P, which then computes for ever; and one M that goes
 // through rounds of polling, as whoever is the poller does. Deadlines are 1 (soon), 2 (later), NEVER.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The wake protocol: the head of framework/leat/sched/scheduler.hpp, whose step names are used here.
+// The wake protocol: the head of framework/leat/sched/idle_set.hpp, whose step names are used here.
 //
 // Roles: PS Ps and MS Ms. M 0 starts with P 0 and runs a G that spawns LOCAL Gs into its own ring (the M-side
 // submitter). `outside` is a thread that is no M and puts FOREIGN Gs into the global queue. M 1 comes back from
@@ -297,7 +297,7 @@ proctype m(byte id) {
 
 asleep:
 #ifdef LIMITED
-  // sleep_m: a waker that found no M has left its P on the idle list.
+  // idle_set::sleep: a waker that found no M has left its P on the idle list.
   if
 #ifndef NO_LOOK_BEFORE_SLEEP
   :: atomic { !lock && m_wanted && some_idle -> m_wanted = 0; pop_idle(p); counted = 1; searching++; goto find }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <list>
+#include <mutex>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "net/fixture.hpp"
 
@@ -229,6 +231,59 @@ TEST_CASE("many children at once, each waited for by its own G") {
       group.wait();
     }
     CHECK(right == 16);
+  });
+}
+
+// Another run of this program, for one test of it that is skipped otherwise; `before` is shell.
+child run_apart(const std::string& test, const std::string& before, child_options o) {
+  return child({"sh", "-c", before + "exec \"$0\" --no-skip \"-tc=$1\"",
+                std::filesystem::read_symlink("/proc/self/exe").string(), test},
+               o);
+}
+
+TEST_CASE("apart: a child of a program that is killed" * doctest::skip()) {
+  leat::run([] {
+    child c = shell("sleep 1000 & echo $$ $!; wait", {.out = stdio::pipe, .own_group = true});
+    std::string line = *c.out().read_line(patience) + '\n';
+    (void)!::write(1, line.data(), line.size());
+    (void)c.wait();
+  });
+}
+
+TEST_CASE("a group ends when this program is killed") {
+  run_clean(with_procs(2), [] {
+    child program =
+        run_apart("apart: a child of a program that is killed", "", {.out = stdio::pipe, .err = stdio::null});
+    // doctest greets first.
+    std::string line;
+    while (program.out().read_line(line, patience) && line.find_first_not_of("0123456789 ") != line.npos) {
+    }
+    std::istringstream numbers(line);
+    pid_t first = 0, second = 0;
+    REQUIRE((numbers >> first >> second));
+    CHECK(exists(first));
+    CHECK(exists(second));
+    program.kill(SIGKILL);
+    (void)program.wait(patience);
+    CHECK(eventually([&] { return !exists(first) || is_zombie(first); }));
+    CHECK(eventually([&] { return !exists(second) || is_zombie(second); }));
+  });
+}
+
+TEST_CASE("apart: how a child ended" * doctest::skip()) {
+  leat::run([] {
+    child c({"sh", "-c", "exit 3"});
+    CHECK(c.wait(patience).code == 3);
+  });
+}
+
+TEST_CASE("a program that was started with SIGCHLD ignored learns how its children end") {
+  run_clean(with_procs(2), [] {
+    child program = run_apart("apart: how a child ended", "trap '' CHLD; ", {.out = stdio::pipe});
+    const std::string told = everything(program.out());
+    INFO(told);
+    CHECK(program.wait(patience).ok());
+    CHECK(told.find("1 passed") != std::string::npos);
   });
 }
 

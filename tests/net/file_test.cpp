@@ -8,7 +8,7 @@ namespace leat::net::test {
 namespace {
 
 unsigned permissions_of(const std::string& path) {
-  struct stat s {};
+  struct stat s{};
   REQUIRE(::stat(path.c_str(), &s) == 0);
   return s.st_mode & 0777;
 }

@@ -22,7 +22,7 @@ void check_allocates(std::uint64_t allowed, F play) {
   play(200);
   // The first round on each thread may fill caches there.
   std::uint64_t allocated = 0;
-  for (int tries = 0; tries < 5; ++tries) {
+  for (const deadline enough = patience; !enough.expired();) {
     const unsigned threads = stats().threads;
     const leat::test::alloc_count count;
     play(200);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <malloc.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <fstream>
+
+#include <leat/net/http_server.hpp>
 
 #include "net/fixture.hpp"
 
@@ -9,7 +12,7 @@ namespace leat::net::test {
 namespace {
 
 bool exists(const std::string& path) {
-  struct stat s {};
+  struct stat s{};
   return ::lstat(path.c_str(), &s) == 0;
 }
 
@@ -134,6 +137,39 @@ TEST_CASE("serve handles connections side by side, no more than its limit, and e
     }
     CHECK(eventually([&] { return served == 12; }));
     CHECK(most <= 3);
+    at.shutdown();
+    server.get();
+  });
+}
+
+// Of large pieces; a sanitizer's allocator tells nothing.
+std::size_t bytes_mapped() { return ::mallinfo2().hblkhd; }
+
+TEST_CASE("an answer that its client does not take is kept once") {
+  run_clean(with_procs(2), [] {
+    constexpr std::size_t size = 40 << 20;
+    const auto large = [](const http::request&) -> http::response {
+      return {.body = std::string(size, 'x')};
+    };
+    const http::limits patient{.for_head = patience, .to_write = patience};
+    listener at = listen("127.0.0.1:0");
+    task<void> server =
+        spawn([&] { serve(at, [&](stream& peer) { http::serve_connection(peer, large, patient); }); });
+    for (const char* kept : {"close", "keep-alive"}) {
+      const std::size_t before = bytes_mapped();
+      stream client = dial(at.local().text(), patience);
+      client.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: " + std::string(kept) + "\r\n\r\n", patience);
+      char first = 0;
+      REQUIRE(client.read_some({&first, 1}, patience) == 1);
+      CHECK(bytes_mapped() < before + size + size / 2);
+      // Nor is its memory kept for the next one.
+      std::string part;
+      REQUIRE(client.read_until(part, "\r\n\r\n", patience));
+      part.resize(1 << 20);
+      for (std::size_t left = size; left > 0; left -= part.size()) client.read_exactly(part, patience);
+      CHECK(eventually([&] { return bytes_mapped() < before + size / 2; }));
+      client.close();
+    }
     at.shutdown();
     server.get();
   });

@@ -4,10 +4,13 @@
 // LEAT_TEST_WITH_ASIO it blocks in Asio's io_context, else in the poller's own epoll set.
 #include <sys/socket.h>
 #include <algorithm>
+#include <thread>
 
 #include <leat/net/poller.hpp>
 
 #include "core_fixture.hpp"
+#include "support/figure.hpp"
+#include "support/soak.hpp"
 
 using namespace leat;
 using namespace leat::net::test;
@@ -59,7 +62,7 @@ TEST_CASE("the network may come into use while the runtime runs, and in one runt
 TEST_CASE("Gs that threads start while an M is on its way into the poller, or out of it, all run") {
   at_procs_with_network([] {
     const std::uint64_t seed = seed_for("submitters");
-    hang_guard guard("submitters", seed, 5s * slow_build);
+    hang_guard guard("submitters", seed, 90s);
     const keep_alive alive;
     constexpr int threads = 3;
     const int each = scaled(3000);
@@ -87,7 +90,7 @@ TEST_CASE("Gs that threads start while an M is on its way into the poller, or ou
 TEST_CASE("bytes and timers end the same wait") {
   at_procs_with_network([] {
     const std::uint64_t seed = seed_for("bytes and timers");
-    hang_guard guard("bytes and timers", seed, 5s * slow_build);
+    hang_guard guard("bytes and timers", seed, 90s);
     random_numbers random(seed);
     connection c;
     auto t = spawn([&] {
@@ -104,7 +107,7 @@ TEST_CASE("bytes and timers end the same wait") {
   });
 }
 
-TEST_CASE("sleeps are not rounded up to milliseconds while an M blocks in the poller") {
+TEST_CASE("sleeps are not rounded up to milliseconds while an M blocks in the poller" * leat::test::soak) {
   at_procs_with_network([] {
     connection c;
     auto t = spawn([&] {
@@ -120,13 +123,15 @@ TEST_CASE("sleeps are not rounded up to milliseconds while an M blocks in the po
     std::sort(late.begin(), late.end());
     CHECK(late.front() >= 0ns);
     // Rounded up, each would be 700 us late; on a busy machine many are.
-    CHECK(late.front() < 500us);
+    CHECK(leat::test::at_most("how late a sleep ends while an M polls, best", late.front(), 500us));
     c.near.close();
     t.get();
   });
 }
 
-TEST_CASE("I/O of others is served while the only P computes") {
+namespace {
+
+void serve_beside_a_hog() {
   run_clean(with_procs(1), [] {
     use_network();
     connection c;
@@ -150,13 +155,22 @@ TEST_CASE("I/O of others is served while the only P computes") {
     CHECK(eventually_without_entering([&] { return over.load(); }));
     client.join();
     std::sort(took.begin(), took.end());
-    CHECK(took.front() < 30ms * slow_build);  // the others show a busy machine
+    // The others show a busy machine.
+    if (leat::test::soaking())
+      CHECK(leat::test::at_most("an answer beside a G that computes, best", took.front(), 30ms * slow_build));
     c.near.close();
     t.get();
   });
 }
 
-TEST_CASE("Gs that wait for bytes that never come cost no CPU") {
+}  // namespace
+
+TEST_CASE("I/O of others is served while the only P computes") { serve_beside_a_hog(); }
+TEST_CASE("I/O of others is served within 30 ms while the only P computes" * leat::test::soak) {
+  serve_beside_a_hog();
+}
+
+TEST_CASE("Gs that wait for bytes that never come cost no CPU" * leat::test::soak) {
   rlimit was{};
   ::getrlimit(RLIMIT_NOFILE, &was);
   rlimit more = was;

@@ -3,7 +3,10 @@
 #include <pty.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <csignal>
 
+#include <leat/net/child.hpp>
+#include <leat/net/device_holder.hpp>
 #include "net/fixture.hpp"
 
 namespace leat::net::test {
@@ -101,10 +104,51 @@ TEST_CASE("options that no port has, and paths that are no port, are errors") {
   });
 }
 
+TEST_CASE("a port that is in use is not opened a second time, and the error says so") {
+  run_clean(with_procs(1), [] {
+    cable c;
+    {
+      const stream first = open_serial(c.path);
+      CHECK(error_of([&] { (void)open_serial(c.path); }) == std::errc::device_or_resource_busy);
+      CHECK(text_of<std::system_error>([&] {
+              (void)open_serial(c.path);
+            }).find(c.path + ": another process of this program uses it") != std::string::npos);
+    }
+    const stream again = open_serial(c.path);
+    CHECK(again.is_open());
+  });
+}
+
+TEST_CASE("who has a port is told by number and name") {
+  run_clean(with_procs(2), [] {
+    cable c;
+    const char* const script =
+        "command -v flock >/dev/null || { echo no flock; exit; }; exec 9<>\"$0\"; flock -n 9; echo ready; "
+        "exec sleep 1000";
+    child holder({"sh", "-c", script, c.path}, {.out = stdio::pipe});
+    if (holder.out().read_line(patience) == "ready") {
+      const std::string name = "process " + std::to_string(holder.pid());
+      CHECK(eventually([&] {  // until the shell has become what it runs
+        return text_of<std::system_error>([&] {
+                 (void)open_serial(c.path);
+               }).find(c.path + ": " + name + " (sleep) uses it") != std::string::npos;
+      }));
+      holder.kill(SIGKILL);
+    } else {
+      MESSAGE("skipped: there is no flock here");
+    }
+    (void)holder.wait(patience);
+    CHECK(device_holder("/dev/no-such-port") == "another program, or another process of this one, uses it");
+    CHECK(device_holder(c.path) == "another process of this program uses it");  // the test's own end
+  });
+}
+
 TEST_CASE("what came before the open is thrown away") {
   run_clean(with_procs(1), [] {
     cable c;
-    { const stream first = open_serial(c.path); }
+    {
+      const stream first = open_serial(c.path);
+    }
     ::ioctl(c.keeps, TIOCNXCL);
     c.far.write("stale");
     stream port = open_serial(c.path);

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <system_error>
 #include <thread>
+
+#include <leat/fiber/annotate.hpp>
 
 #include "net/fixture.hpp"
 #include "support/child.hpp"
@@ -233,3 +240,39 @@ TEST_CASE("the second signal kills a program that has let go of its channel") {
 
 }  // namespace
 }  // namespace leat::net::test
+
+LEAT_CHILD(signals_with_few_descriptors) {
+  leat::run([] {
+    const int first_free = ::dup(STDIN_FILENO);
+    ::close(first_free);
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    const auto allow = [&](int n) {
+      const rlimit few{static_cast<rlim_t>(first_free + n), files.rlim_max};
+      return ::setrlimit(RLIMIT_NOFILE, &few) == 0;
+    };
+    constexpr int needed = 5;  // the bell, its copy, the poller's three
+    for (int n = 0; n < needed; ++n) {
+      if (!allow(n)) std::_Exit(1);
+      try {
+        (void)leat::signals(SIGUSR1);
+        std::_Exit(2);
+      } catch (const std::system_error& e) {
+        if (std::string(e.what()).find("ulimit -n") == std::string::npos) std::_Exit(3);
+      }
+    }
+    // What a refused call had opened is closed again.
+    if (!allow(needed)) std::_Exit(1);
+    const leat::in<int> taken = leat::signals(SIGUSR1);
+    ::kill(::getpid(), SIGUSR1);
+    if (taken.recv() != SIGUSR1) std::_Exit(4);
+  });
+}
+
+TEST_CASE("with too few descriptors signals are refused, not silently lost") {
+  // UndefinedBehaviorSanitizer opens a pipe to look at an object, and takes it for a bad one if it cannot.
+  if (leat::fiber::under_asan) return;
+  const leat::test::child_result r = leat::test::run_self("signals_with_few_descriptors");
+  INFO(r.output);
+  CHECK(r.exited(0));
+}

@@ -132,12 +132,10 @@ TEST_CASE("a port at several channels receives from all, or sends to each") {
 
 TEST_CASE("what does not go together is refused, with the names of both") {
   const leat::channel<int> numbers(1, {.name = "counts"});
-  CHECK(wiring_refusal([&] {
-          (void)leat::make<smooth>({.name = "f", .ports = {{"raw", {numbers}}}});
-        }) == "'f', port 'raw': channel 'counts' carries 'int32', not 'sample'");
-  CHECK(wiring_refusal([&] {
-          (void)leat::make<smooth>({.name = "f", .ports = {{"row", {numbers}}}});
-        }) == "'f' has no port 'row'");
+  CHECK(wiring_refusal([&] { (void)leat::make<smooth>({.name = "f", .ports = {{"raw", {numbers}}}}); }) ==
+        "'f', port 'raw': channel 'counts' carries 'int32', not 'sample'");
+  CHECK(wiring_refusal([&] { (void)leat::make<smooth>({.name = "f", .ports = {{"row", {numbers}}}}); }) ==
+        "'f' has no port 'row'");
   smooth s;
   CHECK(wiring_refusal([&] { s.connect("row", numbers); }) ==
         "a process has no port 'row'; it has raw, clean");
@@ -165,14 +163,14 @@ TEST_CASE("channels are made by the type of a port, without knowing it") {
     const auto reader = clean.subscribe(2, leat::full::drop_oldest);
     const auto also = clean.reader<sample>();
     const auto p = c->make({.ports = {{"raw", {raw}}, {"clean", {clean}}}});
-    CHECK(raw.send_json(R"({"celsius":4,"at_ms":1})") == leat::send_status::sent);
+    CHECK(raw.send_json(R"({"celsius":4.0,"at_ms":1})") == leat::send_status::sent);
     CHECK_THROWS_AS(raw.send_json("{}"), leat::message_error);
     raw.close();
     p->run();
     CHECK(raw.stats().received == 1);
     std::string text;
     CHECK(reader.recv_json(text) == leat::recv_status::received);
-    CHECK(text == R"({"celsius":4,"at_ms":1})");
+    CHECK(text == R"({"celsius":4.0,"at_ms":1})");
     CHECK(*also.recv() == sample{4, 1});
     CHECK(clean.closed() == false);
     CHECK_THROWS_AS((void)raw.reader<int>(), leat::wiring_error);
@@ -223,7 +221,9 @@ TEST_CASE("a fresh object with the same wiring goes on where the last one stoppe
   at_procs([] {
     const leat::channel<sample> raw(4), clean(4);
     const leat::process_options wiring{.ports = {{"raw", {raw}}, {"clean", {clean}}}};
-    { const auto first = leat::make<smooth>(wiring); }
+    {
+      const auto first = leat::make<smooth>(wiring);
+    }
     raw.send({1, 1});
     raw.close();
     static_cast<leat::process&>(*leat::make<smooth>(wiring)).run();

@@ -150,7 +150,9 @@ TEST_CASE("faults of the classes themselves are told, and end nothing") {
   std::vector<std::string> expected{
       "two messages are called 'reading': name one of them with LEAT_MESSAGE_AS",
       "two process classes are called 'node': name one of them with LEAT_PROCESS_AS",
-      "process class 'throws' cannot be constructed: no such device",
+      "process class 'throws' cannot be constructed: no such device; one object is made just to see its "
+      "ports and settings: "
+      "open files, devices and sockets in run()",
       "process class 'careless': setting 'n': its default 0 is below 1",
       "process class 'careless' has two ports called 'a'",
       "process class 'careless' has two settings called 'n'",

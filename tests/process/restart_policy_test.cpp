@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
+#include <optional>
 #include <vector>
 
 #include <leat/process/restart_policy.hpp>
@@ -35,7 +36,32 @@ std::vector<restart_decision> fails_at(const restart_policy& p, const std::vecto
   return all;
 }
 
+// How long it is tried when each run takes so long, in an hour at most; without an end if it is never given
+// up.
+std::optional<nanoseconds> given_up_after(const restart_policy& p, nanoseconds run, double random) {
+  restart_history h;
+  for (nanoseconds at = run; at < 1h;) {
+    const time_point now = from_ns(0) + at;
+    const restart_decision d = decide(p, h, process_end::failed, now, random);
+    if (d.what == kind::limit_reached) return at;
+    h.restarted(p, now);
+    at += d.pause + run;
+  }
+  return {};
+}
+
 }  // namespace
+
+TEST_CASE("by default a device may be away for three minutes, and what fails at once for five is given up") {
+  for (const double random : {0.0, middle, 0.999}) {
+    CAPTURE(random);
+    const auto at_once = given_up_after({}, 0s, random);
+    REQUIRE(at_once);
+    CHECK(*at_once > 3min);
+    CHECK(*at_once < 5min);
+    CHECK_FALSE(given_up_after({}, 5s, random));
+  }
+}
 
 TEST_CASE("which ends are followed by a restart is a matter of `when`") {
   const time_point now = from_ns(0);
@@ -118,10 +144,22 @@ TEST_CASE("a back-off of nothing, and one that is longer than its longest") {
 }
 
 TEST_CASE("what follows is told in words") {
+  const auto what_follows = [](const restart_decision& d, const restart_policy& by,
+                               std::size_t together = 0) {
+    fixed_text<256> t;
+    append_what_follows(t, d, by, together);
+    return std::string(t.view());
+  };
   const restart_policy p = policy();
   CHECK(what_follows({kind::restarts, 200ms, 2}, p) == "restarts in 200ms (2 of 3 in 1m)");
   CHECK(what_follows({kind::restarts, 123456789ns, 1}, p, 4) ==
         "with 3 others it restarts in 123ms (1 of 3 in 1m)");
+  CHECK(what_follows({kind::restarts, 9'309'876ns, 1}, p) == "restarts in 9.31ms (1 of 3 in 1m)");
+  CHECK(what_follows({kind::restarts, 9'003'000ns, 1}, p) == "restarts in 9ms (1 of 3 in 1m)");
+  CHECK(what_follows({kind::restarts, 10'040ms, 1}, p) == "restarts in 10s (1 of 3 in 1m)");
+  CHECK(what_follows({kind::restarts, 1'050ms, 1}, p) == "restarts in 1.05s (1 of 3 in 1m)");
+  CHECK(what_follows({kind::restarts, 0ns, 1}, p) == "restarts in 0 (1 of 3 in 1m)");
+  CHECK(what_follows({kind::restarts, 2h, 1}, p) == "restarts in 2h (1 of 3 in 1m)");
   CHECK(what_follows({kind::limit_reached, {}, 3}, p) == "3 restarts in 1m are the limit");
   restart_policy once = p;
   once.burst = 1;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <leat/base/schema.hpp>
@@ -24,6 +25,48 @@ struct tls {
   std::optional<bool> verify;
 };
 LEAT_SETTINGS(tls, certificate, depth, verify);
+
+struct gains {
+  double p = 1.5;
+  std::optional<tls> secure = tls{.certificate = "own", .depth = 9, .verify = {}};
+  missed late = missed::burst;
+};
+LEAT_SETTINGS(gains, p, secure, late);
+
+class structures : public leat::process {
+ public:
+  leat::setting<gains> given{this, "given", {.p = 2.5}};
+  leat::setting<gains> braces{this, "braces", {}, "a default of nothing is that of the type"};
+  leat::setting<gains> needed{this, "needed", leat::required};
+  leat::setting<std::vector<gains>> many{this, "many"};
+  leat::setting<std::optional<gains>> perhaps{this, "perhaps"};
+  void run() override {}
+};
+LEAT_PROCESS(structures, "has structures wherever one may be");
+
+class endless : public leat::process {
+ public:
+  leat::setting<std::uint64_t> most{this, "most", ~std::uint64_t{0}};
+  leat::setting<std::chrono::hours> longest{this, "longest", std::chrono::hours::max()};
+  void run() override {}
+};
+LEAT_PROCESS(endless, "has defaults that no file can say");
+
+// A text where the default stands may be meant as help: what could be either does not compile.
+template <class T, class... Rest>
+inline constexpr bool takes = std::is_constructible_v<leat::setting<T>, leat::process*, const char*, Rest...>;
+using text = const char (&)[5];
+static_assert(!takes<bool, text>);
+static_assert(!takes<bool, text, text>);
+static_assert(!takes<std::optional<bool>, text>);
+static_assert(!takes<std::string, text>);
+static_assert(!takes<std::optional<std::string>, text>);
+static_assert(!takes<int, text>);
+static_assert(takes<std::string, text, text>);
+static_assert(takes<std::string, std::string>);
+static_assert(takes<std::optional<std::string>, text, text, leat::limits>);
+static_assert(takes<std::string, leat::required_t, text>);
+static_assert(takes<bool, bool>);
 
 class everything : public leat::process {
  public:
@@ -110,6 +153,52 @@ TEST_CASE("settings are read from a table of values, checked or as they were wri
   }
 }
 
+TEST_CASE("what a structure's table leaves out has its member initialiser, wherever the structure is") {
+  const leat::class_schema* const c = leat::program_catalog().find_class("structures");
+  REQUIRE(c);
+  const value one_late = value(table({entry("late", value("skip"))}));
+  const value secure = value(table({entry("secure", value(table({entry("depth", value(1))})))}));
+  const auto p = leat::make<structures>(
+      {.settings =
+           value(table({entry("given", one_late), entry("braces", one_late), entry("needed", one_late),
+                        entry("many", value(value::list{one_late, secure})), entry("perhaps", secure)}))});
+  CHECK(p->given->p == 2.5);
+  CHECK(p->braces->p == 1.5);
+  CHECK(p->needed->p == 1.5);
+  CHECK(p->needed->secure->depth == 9);
+  REQUIRE(p->many->size() == 2);
+  CHECK(p->many->at(0).p == 1.5);
+  CHECK(p->many->at(0).late == missed::skip);
+  for (const gains& g : {p->many->at(1), **p->perhaps}) {
+    CHECK(g.p == 1.5);
+    CHECK(g.late == missed::burst);
+    CHECK(g.secure->certificate == "own");
+    CHECK(g.secure->depth == 1);
+  }
+  // The check of a file fills in the same.
+  for (const char* const name : {"many", "perhaps"}) {
+    CAPTURE(name);
+    const leat::setting_schema* s = leat::find_setting(c->settings, name);
+    REQUIRE(s);
+    if (s->kind == leat::value_kind::list) s = &s->element.front();
+    REQUIRE(s->fields.size() == 3);
+    CHECK(s->fields[0].default_value == value(1.5));
+    CHECK(s->fields[1].fields[1].default_value == value(9));
+    CHECK(s->fields[2].default_value == value("burst"));
+  }
+}
+
+TEST_CASE("a default that no file can say stays as it is") {
+  const leat::class_schema* const c = leat::program_catalog().find_class("endless");
+  REQUIRE(c);
+  value::table all;  // as the check of a file makes it
+  for (const leat::setting_schema& s : c->settings)
+    if (s.default_value) all.push_back(entry(s.name.c_str(), s.default_value));
+  const auto p = leat::make<endless>({.settings = value(std::move(all))});
+  CHECK(p->most == ~std::uint64_t{0});
+  CHECK(*p->longest == std::chrono::hours::max());
+}
+
 TEST_CASE("a setting has its value when the constructor of its class runs") {
   const auto p = leat::make<simple>({.settings = value(table({entry("window", value(5))}))});
   CHECK(p->seen_in_constructor == 5);
@@ -179,7 +268,7 @@ TEST_CASE("a class tells what its settings are") {
   CHECK(find("late").default_value == value("burst"));
   CHECK(describe_type(find("tls")) == "{ certificate, depth, verify }");
   CHECK(find("tls").fields[1].default_value == value(3));
-  CHECK(find("maybe").kind == leat::setting_kind::real);
+  CHECK(find("maybe").kind == leat::value_kind::real);
   CHECK_FALSE(find("maybe").required);
   CHECK_FALSE(find("maybe").default_value);
 }

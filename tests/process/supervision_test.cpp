@@ -269,3 +269,45 @@ TEST_CASE("news of one that is out already is not taken twice") {
   CHECK(t.over('a').what == restart_decision::kind::expected);
   CHECK(t.after(1s) == "start:a");
 }
+
+TEST_CASE("one that is renewed is asked to stop and started again at once, which is no failure") {
+  team t;
+  (void)t.steps();
+  CHECK(t.machine.renew(1, t.clock.now()));
+  CHECK(t.steps() == "ask:b");
+  const restart_decision d = t.over('b', process_end::returned);
+  CHECK(d.what == restart_decision::kind::restarts);
+  CHECK(d.pause == 0ns);
+  CHECK(t.steps() == "start:b");
+  // More often than failures may come.
+  for (int i = 0; i < 5; ++i) {
+    CHECK(t.machine.renew(1, t.clock.now()));
+    CHECK(t.steps() == "ask:b");
+    CHECK(t.over('b', process_end::failed).what == restart_decision::kind::restarts);
+    CHECK(t.steps() == "start:b");
+  }
+}
+
+TEST_CASE("one that pauses before its restart and is renewed starts now; one that has ended does not") {
+  team t;
+  (void)t.steps();
+  (void)t.over('a');
+  CHECK(t.machine.renew(0, t.clock.now()));
+  CHECK(t.steps() == "start:a");
+  CHECK(t.after(10s).empty());
+  (void)t.over('c', process_end::returned);
+  CHECK_FALSE(t.machine.renew(2, t.clock.now()));
+  (void)t.machine.close();
+  CHECK_FALSE(t.machine.renew(1, t.clock.now()));
+}
+
+TEST_CASE("one that is renewed and does not end is insisted on and lingers, as after any stop") {
+  team t;
+  (void)t.steps();
+  CHECK(t.machine.renew(0, t.clock.now()));
+  CHECK(t.steps() == "ask:a");
+  CHECK(t.after(20ms) == "insist:a");
+  CHECK(t.after(30ms) == "linger:a");
+  CHECK(t.over('a').what == restart_decision::kind::restarts);
+  CHECK(t.steps() == "start:a");
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <fcntl.h>
 #include <csignal>
+#include <thread>
 
 #include "fixture.hpp"
 #include "support/child.hpp"
@@ -59,6 +60,26 @@ TEST_CASE("a dump shows each G with id, name, status, what it waits for, and whe
     CHECK(has(text, "'joiner': waiting for join, since "));
     s.signal();
     joiner.get();
+  });
+}
+
+// Others park while it is written, by a clock that has gone on since it began.
+TEST_CASE("a dump never says that a G has waited for no time, or for less") {
+  run_clean(with_procs(2), [] {
+    std::atomic<bool> over{false};
+    std::vector<task<void>> all;
+    for (int i = 0; i < 20; ++i)
+      all.push_back(spawn([&] {
+        while (!over) (void)sleep_for(50us);
+      }));
+    const auto until = now() + 200ms;
+    while (now() < until) {
+      const std::string text = blocking([] { return dumped(); });
+      CHECK_MESSAGE(!has(text, "since -"), text);
+      CHECK_MESSAGE(!has(text, "since 0"), text);
+    }
+    over = true;
+    for (auto& t : all) t.join();
   });
 }
 
@@ -157,6 +178,35 @@ LEAT_CHILD(dumps_when_idle) {
     late.join();
   });
 }
+// Standard error is full, and nobody reads it.
+LEAT_CHILD(sysmon_goes_on_beside_a_dump_that_waits) {
+  int full[2];
+  if (::pipe(full) != 0) return;
+  (void)::fcntl(full[1], F_SETFL, O_NONBLOCK);
+  const std::string much(4096, 'x');
+  while (::write(full[1], much.data(), much.size()) > 0) {
+  }
+  (void)::fcntl(full[1], F_SETFL, 0);
+  (void)::dup2(full[1], STDERR_FILENO);
+  leat::run(with_procs(1), [] {
+    for (int round = 0; round < 3; ++round) {
+      ::kill(::getpid(), SIGQUIT);
+      static std::atomic<bool> goes_on;
+      goes_on = true;
+      // A G that computes is put aside for others by sysmon alone.
+      auto hog = spawn("hog", [] {
+        while (goes_on) {
+        }
+      });
+      (void)sleep_for(1ms);
+      goes_on = false;
+      hog.get();
+    }
+    std::printf("all went on\n");
+    std::fflush(stdout);
+    std::_Exit(7);  // the thread of the dump waits for ever
+  });
+}
 LEAT_CHILD(sigquit_after_run_is_as_before) {
   leat::run(with_procs(1), [] {});
   ::raise(SIGQUIT);
@@ -176,6 +226,12 @@ TEST_CASE("SIGQUIT dumps all Gs and the program goes on") {
   CHECK(idle.exited(0));
   CHECK(idle.said("'sleeper': waiting for sleep"));
   CHECK(idle.said("sleep_in_another_named_function()+0x"));
+}
+
+TEST_CASE("a dump that nobody takes keeps sysmon from its work for a moment at most") {
+  const auto r = run_self("sysmon_goes_on_beside_a_dump_that_waits");
+  CHECK(r.exited(7));
+  CHECK(r.said("all went on"));
 }
 
 TEST_CASE("after run, SIGQUIT does what it did before") {

@@ -16,6 +16,7 @@
 #include <leat/base/log.hpp>
 #include <leat/fiber/annotate.hpp>
 #include <leat/leat.hpp>
+#include <leat/sched/report.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched::test {
@@ -23,7 +24,7 @@ namespace leat::sched::test {
 using namespace std::chrono_literals;
 
 // How long a condition may take before the test gives up: generous, since it costs nothing when all is well.
-inline constexpr auto patience = std::chrono::seconds(20);
+inline constexpr auto patience = std::chrono::seconds(90);
 
 inline bool on_a_g() {
   M* const m = current_m();
@@ -160,7 +161,7 @@ void from_outside(int n, F body) {
 
 inline std::vector<event> events_of(event_kind kind) {
   std::vector<event> found;
-  for (const event& e : scheduler::current()->events())
+  for (const event& e : events_of(*scheduler::current()))
     if (e.kind == kind) found.push_back(e);
   return found;
 }

@@ -40,7 +40,7 @@ inline bool work_is_queued() {
 // The count also holds, for moments, timers that sysmon is firing, and the caller itself if it lost its P:
 // wait for it.
 inline bool all_have_their_p_again() {
-  for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until;) {
+  for (const std::int64_t until = now_ns() + 90'000'000'000; now_ns() < until;) {
     if (stats().without_p == 0) return true;
     (void)sleep_for(std::chrono::microseconds(100));
   }
@@ -49,7 +49,7 @@ inline bool all_have_their_p_again() {
 
 // Gs that have done their work count as alive until they have left their threads.
 inline bool only_main_is_alive() {
-  for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until;) {
+  for (const std::int64_t until = now_ns() + 90'000'000'000; now_ns() < until;) {
     if (stats().live == 1) return true;
     (void)sleep_for(std::chrono::microseconds(100));
   }

@@ -27,13 +27,12 @@ using leat::now_ns;
 
 namespace {
 
-// One slice and one nap of sysmon are far less; the rest is for a busy machine. A hog that kept its P would
-// keep it for good.
-constexpr nanoseconds allowed_lateness = 2s * slow_build;
+// A hog that kept its P would keep it for good. How late others are is what `leat-bench preempt` measures.
+constexpr nanoseconds allowed_lateness = 60s;
 
 template <class F>
 bool in_time(F condition) {
-  for (const std::int64_t until = now_ns() + 20'000'000'000; !condition(); (void)leat::sleep_for(1ms))
+  for (const std::int64_t until = now_ns() + 90'000'000'000; !condition(); (void)leat::sleep_for(1ms))
     if (now_ns() > until) return false;
   return true;
 }
@@ -119,7 +118,7 @@ void loop_for_ever() {
 }
 
 void check_child(const char* name) {
-  const auto child = leat::test::run_self(name, {.limit = 25s * slow_build});
+  const auto child = leat::test::run_self(name, {.limit = 280s});
   CAPTURE(child.exit_code);
   CAPTURE(child.signal);
   CAPTURE(child.timed_out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <csignal>
+#include <thread>
 
 #include "fixture.hpp"
 #include "support/child.hpp"
@@ -81,7 +82,7 @@ TEST_CASE("events tell what happened to a G, in order") {
     t.get();
     using sched::event_kind;
     std::vector<event_kind> kinds;
-    for (const auto& e : sched::scheduler::current()->events()) {
+    for (const auto& e : sched::events_of(*sched::scheduler::current())) {
       if (e.g != id) continue;
       kinds.push_back(e.kind);
       if (e.kind == event_kind::parked)
@@ -95,7 +96,7 @@ TEST_CASE("events tell what happened to a G, in order") {
 TEST_CASE("the ring keeps the latest events of a P, oldest first") {
   run_clean(undisturbed(1), [] {
     for (int i = 0; i < 1000; ++i) spawn([] {}).get();
-    const auto all = sched::scheduler::current()->events();
+    const auto all = sched::events_of(*sched::scheduler::current());
     CHECK(all.size() == sched::event_ring::size);
     std::uint64_t last = 0;
     for (const auto& e : all) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <stdexcept>
+#include <thread>
 
 #include "fixture.hpp"
 

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 
 #include "fixture.hpp"
 
@@ -96,6 +97,14 @@ TEST_CASE("the outermost allowed values work") {
   o = with_procs(runtime_options::max_procs, 1);
   o.spinning = runtime_options::max_procs;
   CHECK(leat::run(o, [] { return static_cast<int>(stats().procs); }) == 1024);
+}
+
+TEST_CASE("a time that is too long to count is the longest there is") {
+  runtime_options o;
+  o.grace = o.trace = std::chrono::hours::max();
+  CHECK(check_options(o).empty());
+  CHECK(leat::run(o, [] { return spawn([] { return 41; }).get() + 1; }) == 42);
+  refused("slice", [](auto& r) { r.slice = std::chrono::hours::max(); });
 }
 
 TEST_CASE("cpus holds all threads that run Gs") {

@@ -21,14 +21,16 @@ class noting_guard : public overrun_guard {
     nanoseconds ran;
     std::int64_t at;
     std::vector<void*> trace;
+    const char* call;
   };
 
   using overrun_guard::overrun_guard;
 
   void overran(const overrun_news& news) noexcept override {
     std::lock_guard hold(lock_);
-    entries_.push_back(
-        {news.step, news.g, news.ran, now_ns(), std::vector<void*>(news.trace.begin(), news.trace.end())});
+    entries_.push_back({news.step, news.g, news.ran, now_ns(),
+                        std::vector<void*>(news.trace.begin(), news.trace.end()),
+                        news.call ? news.call : ""});
   }
 
   std::vector<entry> entries() const {
@@ -45,7 +47,7 @@ class noting_guard : public overrun_guard {
       if (e.step == step) return true;
     return false;
   }
-  bool is_over() const { return was(overrun_step::quarantined) || was(overrun_step::frozen); }
+  bool is_over() const { return was(overrun_step::quarantined); }
 
  private:
   mutable std::mutex lock_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "fixture.hpp"
 #include "support/child.hpp"
@@ -181,8 +182,8 @@ TEST_CASE("beyond max_threads such a G ends with an error that its joiner gets")
       }));
     }
     CHECK(eventually([&] { return running + failed == 10; }));
-    // One thread is for the others; there may be a second one.
-    CHECK(running >= 2);
+    // One thread is for the others; there may be more.
+    CHECK(running >= 1);
     CHECK(running <= 3);
     CHECK(stats().threads == 4);
     // A detached one is logged, and what it captured is destroyed.

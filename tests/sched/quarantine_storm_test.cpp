@@ -10,6 +10,7 @@
 
 #include "hang_guard.hpp"
 #include "support/child.hpp"
+#include "support/soak.hpp"
 #include "victims.hpp"
 
 using namespace leat;
@@ -24,13 +25,13 @@ LEAT_CHILD(one_after_another) {
   runtime_options o = with_procs(2);
   o.max_quarantined = static_cast<unsigned>(n);
   o.max_threads = 64;
-  unsigned frozen = 0;
   leat::run(o, [&] {
     neighbour beside;
-    hang_guard watch("quarantines", 0, 10s * slow_build);
+    hang_guard watch("quarantines", 0, 90s);
     std::vector<victim> all;
     for (const victim& v : victims)
-      if (is_fair(v) && (v.how != ends_by::freezing || !sched::can_leave())) all.push_back(v);
+      if (is_fair(v) && v.how != ends_by::fencing && (v.how != ends_by::freezing || !sched::can_leave()))
+        all.push_back(v);
     for (int done = 0; done < n;) {
       std::vector<task<void>> some;
       for (int i = 0; i < 4 && done < n; ++i, ++done)
@@ -57,13 +58,17 @@ LEAT_CHILD(one_after_another) {
       }).get();
     }
     const runtime_stats s = stats();
-    frozen = s.frozen;
-    std::printf("%llu quarantined, %u of them frozen, %u threads, %d beats\n",
-                static_cast<unsigned long long>(s.quarantined), s.frozen, s.threads, beside.beats());
+    std::printf("%llu quarantined, %u of them fenced, %u frozen, %u threads, %d beats\n",
+                static_cast<unsigned long long>(s.quarantined), s.fenced, s.frozen, s.threads,
+                beside.beats());
     expect(s.quarantined == static_cast<std::uint64_t>(n), "not all were quarantined");
     expect(s.threads <= 64, "there are more threads than allowed");
-    if (sched::can_leave())
-      expect(s.frozen <= static_cast<unsigned>(n) / 50 + 4, "too many threads stand still");
+    // Sanitizers' allocators have locks that nobody marks: who stands in one goes on.
+    if (sched::can_leave()) {
+      if (leat::test::soaking())
+        expect(s.frozen <= static_cast<unsigned>(n) / 50 + 4, "too many threads stand still");
+      expect(eventually([] { return stats().fenced <= 4; }), "too many threads run on behind a fence");
+    }
     expect(beside.goes_on(), "the neighbour stands still");
     beside.stop();
   });
@@ -75,4 +80,9 @@ TEST_CASE("many quarantines in one program leave malloc, exceptions and the C li
   const auto child = leat::test::run_self("one_after_another", {.limit = 280s});
   CHECK_MESSAGE(child.exited(0), child.output);
   MESSAGE(child.output);
+}
+// A thread is frozen when it was found in no place where it may be left, which a busy machine makes likelier.
+TEST_CASE("of many quarantines few leave a frozen thread" * doctest::timeout(290) * leat::test::soak) {
+  const auto child = leat::test::run_self("one_after_another", {.limit = 280s});
+  CHECK_MESSAGE(child.exited(0), child.output);
 }

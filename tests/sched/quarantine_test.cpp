@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
@@ -26,6 +27,8 @@
 #include "hang_guard.hpp"
 #include "overrun_fixture.hpp"
 #include "support/child.hpp"
+#include "support/figure.hpp"
+#include "support/soak.hpp"
 #include "victims.hpp"
 
 using namespace leat;
@@ -36,15 +39,19 @@ namespace {
 
 using steps = std::vector<overrun_step>;
 
-}  // namespace
+struct traces {
+  unsigned tried = 0, empty = 0;
+};
 
-TEST_CASE("a G that never enters the runtime is asked, insisted on and quarantined; its joiner is told") {
+// Each kind of victim at one P and at two.
+traces quarantine_each() {
+  traces found;
   for (const unsigned procs : {1u, 2u}) {
     for (const victim& v : victims) {
       if (!is_fair(v)) continue;
       INFO(v.name, " at procs = ", procs);
       const auto guard = guard_of(10ms, 10ms);
-      unsigned frozen = 0;
+      bool settled = false;
       bool told = false, goes_on = false, still_goes_on = false;
       run_clean(with_procs(procs), [&] {
         neighbour beside;
@@ -57,8 +64,8 @@ TEST_CASE("a G that never enters the runtime is asked, insisted on and quarantin
         }
         still_goes_on = beside.goes_on();
         CHECK(stats().quarantined == 1);
-        frozen = stats().frozen;
         CHECK(eventually([&] { return guard->is_over(); }));
+        settled = settled_as_it_should(v);
         beside.stop();
       });
       CHECK(told);
@@ -67,14 +74,29 @@ TEST_CASE("a G that never enters the runtime is asked, insisted on and quarantin
       REQUIRE(guard->steps().size() == 3);
       CHECK(guard->steps()[0] == overrun_step::asked);
       CHECK(guard->steps()[1] == overrun_step::insisted);
-      CHECK(ended_as_it_should(v, guard->steps()[2]));
-      CHECK(frozen == (guard->was(overrun_step::frozen) ? 1 : 0));
-      CHECK_FALSE(guard->entries()[2].trace.empty());
+      CHECK(guard->steps()[2] == overrun_step::quarantined);
+      CHECK(settled);
+      ++found.tried;
+      found.empty += guard->entries()[2].trace.empty();
     }
   }
+  return found;
 }
 
-TEST_CASE("from the start of a hang to its quarantine it takes no longer than hang, grace and 50 ms") {
+}  // namespace
+
+TEST_CASE("a G that never enters the runtime is asked, insisted on and quarantined; its joiner is told") {
+  CHECK(quarantine_each().tried > 0);
+}
+
+// A thread that a busy machine gives no time does not say in time where it stands.
+TEST_CASE("the news of a quarantine say where it was" * leat::test::soak) {
+  const traces found = quarantine_each();
+  CHECK(leat::test::at_most("quarantines that do not say where", found.empty, "", found.tried / 2));
+}
+
+TEST_CASE("from the start of a hang to its quarantine it takes no longer than hang, grace and 50 ms" *
+          leat::test::soak) {
   // A machine that is busy with other things adds its own: the best of a few counts.
   nanoseconds best = 1h;
   for (int i = 0; i < 40 && best > 150ms; ++i) {
@@ -87,38 +109,21 @@ TEST_CASE("from the start of a hang to its quarantine it takes no longer than ha
     });
   }
   CHECK(best >= 100ms);
-  CHECK(best <= 150ms * slow_build);
+  CHECK(leat::test::at_most("from a hang to its quarantine, hang 60 ms, grace 40 ms, best", best,
+                            150ms * slow_build));
 }
 
-TEST_CASE("a G with a thread of its own is frozen with it, and its P goes to others") {
+TEST_CASE("a G with a thread of its own is taken off it, the thread ends, and its P goes to others") {
   for (const unsigned procs : {1u, 2u}) {
     const auto guard = guard_of(5ms, 5ms);
     run_clean(with_procs(procs), [&] {
       neighbour beside;
       auto t = spawn({.thread = own_thread{}, .guard = guard}, loops);
       CHECK_THROWS_AS(t.get(), quarantined);
-      CHECK(stats().frozen == 1);
+      CHECK(settled_as_it_should({"a loop", loops, ends_by::leaving}));
       CHECK(beside.goes_on());
       beside.stop();
     });
-  }
-}
-
-TEST_CASE("one that is frozen stands in the program's own code, where it holds no lock of malloc's") {
-  if (!is_fair({"malloc", mallocs, ends_by::either})) return;
-  const auto file_of = [](const void* pc) {
-    Dl_info where{};
-    return ::dladdr(pc, &where) != 0 ? where.dli_fbase : nullptr;
-  };
-  for (int i = 0; i < 4; ++i) {
-    const auto guard = guard_of(5ms, 5ms);
-    run_clean(with_procs(1), [&] {
-      auto t = spawn({.thread = own_thread{}, .guard = guard}, mallocs);
-      CHECK_THROWS_AS(t.get(), quarantined);
-      CHECK(eventually([&] { return guard->was(overrun_step::frozen); }));
-    });
-    REQUIRE_FALSE(guard->entries().back().trace.empty());
-    CHECK(file_of(guard->entries().back().trace.front()) == file_of(reinterpret_cast<const void*>(&mallocs)));
   }
 }
 
@@ -143,6 +148,7 @@ LEAT_CHILD(without_timers) {
   expect(::timer_create(CLOCK_MONOTONIC, &ev, &timer) != 0, "there are timers");
   leat::run(with_procs(1), [&] {
     if (!sched::can_leave()) return;
+    unsigned still = 0;
     for (const auto body : {mallocs, mallocs, mallocs, loops, reads}) {
       const auto guard = guard_of(5ms, 5ms);
       auto t = spawn({.guard = guard}, body);
@@ -151,12 +157,40 @@ LEAT_CHILD(without_timers) {
         expect(false, "it came back");
       } catch (const quarantined&) {
       }
-      (void)eventually([&] { return guard->is_over(); });
-      const bool frozen = guard->was(overrun_step::frozen);
-      expect(frozen == (body == reads), "it was frozen although it need not, or left where it may not");
+      still += body == reads;
+      expect(eventually([&] { return stats().fenced == 0; }), "no place was found for its thread");
+      expect(stats().frozen == still, "it was frozen although it need not, or left where it may not");
     }
   });
   ::_exit(0);
+}
+
+// What the kernel tells of a thread is read from a file of /proc.
+LEAT_CHILD(hang_without_descriptors) {
+  const rlimit few{32, 32};
+  expect(::setrlimit(RLIMIT_NOFILE, &few) == 0, "no limit");
+  leat::run(with_procs(2), [] {
+    auto t = spawn({.guard = guard_of(10ms, 10ms)}, [] {
+      int ends[2] = {-1, -1};
+      expect(::pipe(ends) == 0, "no pipe");
+      while (::dup(ends[0]) >= 0) {
+      }
+      char byte;
+      (void)!::read(ends[0], &byte, 1);
+    });
+    try {
+      t.get();
+      expect(false, "it came back");
+    } catch (const quarantined&) {
+    }
+  });
+  ::_exit(0);
+}
+
+TEST_CASE("one that sits in a system call is quarantined also when all descriptors are used up") {
+  if (fiber::under_asan) return;  // UBSan reads vtables through a pipe of its own
+  const auto child = leat::test::run_self("hang_without_descriptors", {.limit = 90s});
+  CHECK_MESSAGE(child.exited(0), child.output);
 }
 
 TEST_CASE("a plain thread that joins is told too, and a task that nobody joins may be dropped") {
@@ -174,8 +208,39 @@ TEST_CASE("a plain thread that joins is told too, and a task that nobody joins m
       }
     }).join();
     CHECK(told);
-    { const auto gone = std::move(dropped); }
+    {
+      const auto gone = std::move(dropped);
+    }
     CHECK(eventually([&] { return stats().quarantined == 3; }));
+  });
+}
+
+TEST_CASE("a quarantined G that logs ends there, whatever the log does with its lines") {
+  static std::atomic<int> lines{0};
+  run_clean(with_procs(2), [] {
+    // Comes into the runtime, as one does that passes lines on.
+    set_log_sink(
+        [](void*, log_level, std::string_view, std::string_view text) {
+          if (text == "still here") ++lines;
+          checkpoint();
+        },
+        nullptr);
+    static std::atomic<bool> held_up{true};
+    auto t = spawn({.guard = guard_of(5ms, 5ms)}, [] {
+      // Below a frame of the C library, so that its thread is neither left nor stopped.
+      int two[] = {2, 1};
+      std::qsort(two, 2, sizeof two[0], [](const void*, const void*) {
+        while (held_up) {
+        }
+        for (;;) log_info("test", "still here");
+        return 0;
+      });
+    });
+    CHECK_THROWS_AS(t.get(), quarantined);
+    held_up = false;
+    CHECK(eventually([] { return stats().fenced == 0; }));
+    CHECK(lines == 0);
+    set_log_sink(nullptr, nullptr);  // waits until nobody is inside
   });
 }
 
@@ -216,7 +281,7 @@ TEST_CASE("the dump shows a quarantined G and where it stands") {
     ::close(ends[0]);
     ::close(ends[1]);
   });
-  const auto at = text.find("'stuck': quarantined\n    0x");
+  const auto at = text.find("'stuck': quarantined, its thread ");
   CHECK_MESSAGE(at != std::string::npos, text);
 }
 
@@ -261,7 +326,8 @@ TEST_CASE("frozen threads do not use up max_threads") {
       auto t = spawn({.guard = guard}, reads);
       CHECK_THROWS_AS(t.get(), quarantined);
     }
-    CHECK(stats().frozen == 6);
+    CHECK(eventually(
+        [] { return stats().frozen + (fiber::under_asan || fiber::under_tsan ? stats().fenced : 0) == 6; }));
     CHECK(stats().threads <= 3);
   });
 }
@@ -336,6 +402,8 @@ LEAT_CHILD(with_handlers) {
     try {
       t.get();
     } catch (const quarantined&) {
+      // Until its thread is settled it is sent signals.
+      expect(eventually([] { return stats().fenced == 0; }), "its thread was not settled");
       return;
     }
     expect(false, "it came back");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Which G comes next: the ring, run_next and the global queue, and how many Ms may look for one.
+#include <thread>
 #include "fixture.hpp"
 
 using namespace leat;
@@ -34,7 +35,7 @@ TEST_CASE("a pair that lives in run_next does not starve a third G, at one P") {
   // The pair's slice may end just where the third G is queued: so this asks for one round in which it did
   // not.
   bool pair_went_first = false;
-  for (int attempt = 0; attempt < 50 && !pair_went_first; ++attempt)
+  for (const auto until = now() + patience; !pair_went_first && now() < until;)
     run_clean(o, [&] {
       constexpr std::uint64_t warm = 100;
       std::atomic<bool> over{false};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Changing the number of Ps while they run.
+#include <thread>
 #include "fixture.hpp"
 
 using namespace leat;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -21,19 +22,26 @@ constexpr std::uint32_t capacities[] = {1, 2, 3, 4, 5, 7, 256};
 
 }  // namespace
 
+// Who may push is a matter of types.
+template <class Q>
+concept can_push = requires(Q& q, G* g) { q.push(g); } || requires(Q& q) { q.pop(); };
+static_assert(can_push<run_queue::owner>);
+static_assert(!can_push<const run_queue::owner> && !can_push<run_queue::thief> && !can_push<run_queue>);
+
 TEST_CASE("a ring of n holds exactly n, and gives them back in order") {
   for (const std::uint32_t capacity : capacities) {
     CAPTURE(capacity);
-    run_queue q(capacity, true);
+    run_queue::owner q(capacity, true);
     CHECK(q.capacity() == capacity);
     for (int lap = 0; lap < 6; ++lap) {
       if (lap == 3) q.let_thieves_in();
       CHECK(q.empty());
-      CHECK(q.empty_for_owner());
+      CHECK(q.seen().empty());
       CHECK(q.pop() == nullptr);
       for (std::uint32_t i = 1; i <= capacity; ++i) {
         CHECK(q.push(item(i)));
         CHECK(q.size() == i);
+        CHECK(q.seen().size() == i);
       }
       CHECK_FALSE(q.push(item(999)));
       CHECK(q.size() == capacity);
@@ -47,11 +55,11 @@ TEST_CASE("a thief takes half, rounded up, from the head, and never more than it
     for (std::uint32_t room = 1; room <= 9; ++room) {
       CAPTURE(n);
       CAPTURE(room);
-      run_queue q(9);
+      run_queue::owner q(9);
       for (std::uint32_t i = 1; i <= n; ++i) REQUIRE(q.push(item(i)));
       G* out[9] = {};
       const std::uint32_t want = std::min(n - n / 2, room);
-      REQUIRE(q.take_half(out, room) == want);
+      REQUIRE(q.for_thieves().take_half(out, room) == want);
       for (std::uint32_t i = 0; i < want; ++i) CHECK(number(out[i]) == i + 1);
       CHECK(q.size() == n - want);
     }
@@ -61,7 +69,7 @@ TEST_CASE("a thief takes half, rounded up, from the head, and never more than it
 TEST_CASE("a full ring spills half from its head, in order; a ring of one spills none") {
   for (const std::uint32_t capacity : capacities) {
     CAPTURE(capacity);
-    run_queue q(capacity);
+    run_queue::owner q(capacity);
     for (std::uint32_t i = 1; i <= capacity; ++i) REQUIRE(q.push(item(i)));
     std::vector<std::uintptr_t> spilled;
     const std::uint32_t n = q.spill_half([&](G* g) { spilled.push_back(number(g)); });
@@ -80,7 +88,7 @@ TEST_CASE("every sequence of seven operations on a small ring does what a deque 
     for (int i = 0; i < 7; ++i) sequences *= kinds;
     int wrong = 0;
     for (int code = 0; code < sequences; ++code) {
-      run_queue q(capacity, true);
+      run_queue::owner q(capacity, true);
       std::deque<std::uintptr_t> model;
       std::uintptr_t next = 1;
       // Started full or empty by turns, and at different places of the storage.
@@ -102,7 +110,7 @@ TEST_CASE("every sequence of seven operations on a small ring does what a deque 
           }
           case take: {
             G* out[4];
-            const auto n = q.take_half(out, capacity);
+            const auto n = q.for_thieves().take_half(out, capacity);
             wrong += n != model.size() - model.size() / 2;
             for (std::uint32_t k = 0; k < n && !model.empty(); ++k) {
               wrong += number(out[k]) != model.front();
@@ -121,7 +129,7 @@ TEST_CASE("every sequence of seven operations on a small ring does what a deque 
             wrong += seen != n;
           }
         }
-        wrong += q.size() != model.size();
+        wrong += q.size() != model.size() || q.seen().size() != model.size();
       }
     }
     CAPTURE(capacity);
@@ -133,7 +141,7 @@ TEST_CASE("with an owner and two thieves each item comes out exactly once") {
   constexpr std::uintptr_t items = leat::fiber::under_tsan ? 30'000 : 300'000;
   for (const std::uint32_t capacity : {1u, 2u, 3u, 4u, 256u}) {
     CAPTURE(capacity);
-    run_queue q(capacity);
+    run_queue::owner q(capacity);
     const auto seen = std::make_unique<std::atomic<std::uint8_t>[]>(items + 2);
     std::atomic<bool> over{false};
     std::atomic<std::uint64_t> stolen{0}, wrong{0};
@@ -144,10 +152,11 @@ TEST_CASE("with an owner and two thieves each item comes out exactly once") {
     std::vector<std::thread> thieves;
     for (int i = 0; i < 2; ++i) {
       thieves.emplace_back([&, i] {
+        run_queue::thief thief = q.for_thieves();
         std::vector<G*> out(capacity);
         while (!over.load()) {
-          const std::uint32_t n = q.take_half(out.data(), i == 0 ? capacity : 1);
-          if (n > capacity || q.size() > capacity) ++wrong;
+          const std::uint32_t n = thief.take_half(out.data(), i == 0 ? capacity : 1);
+          if (n > capacity || q.seen().size() > capacity) ++wrong;
           std::uintptr_t last = 0;
           for (std::uint32_t k = 0; k < n; ++k) {
             if (number(out[k]) <= last) ++wrong;
@@ -181,7 +190,7 @@ TEST_CASE("with an owner and two thieves each item comes out exactly once") {
     while (!q.push(item(pushed + 1))) std::this_thread::yield();
     ++pushed;
     // The last ones are left to the thieves.
-    CHECK(eventually_without_entering([&] { return q.empty(); }));
+    CHECK(eventually_without_entering([&] { return q.seen().empty(); }));
     over = true;
     for (auto& t : thieves) t.join();
     CHECK(q.empty());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "fixture.hpp"
 #include "support/child.hpp"

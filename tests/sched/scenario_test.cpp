@@ -2,6 +2,7 @@
 //
 // The eleven scenarios of the scheduler's design, each told by the event rings and the statistics.
 #include <future>
+#include <thread>
 
 #include "fixture.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stops that race with the beginning and the end of waits (interrupt.hpp). A stop that was lost shows as a G
+// Stops that race with the beginning and the end of waits (sched/interrupt.hpp). A stop that was lost shows as a G
 // that sleeps on for an hour, and the guard reports it; a G that was woken twice breaks the scheduler's own
 // checks or the counts.
 #include <atomic>

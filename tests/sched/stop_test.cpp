@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a stop does to the G that is asked, wherever it is. Stops that race with waits: stop_race_test.cpp.
+#include <thread>
 #include "fixture.hpp"
 
 using namespace leat;

@@ -2,6 +2,7 @@
 //
 // The handle of a spawned G: its result, its end, and who waits for it.
 #include <stdexcept>
+#include <thread>
 
 #include "fixture.hpp"
 
@@ -163,4 +164,73 @@ TEST_CASE("a task may be let go of when its runtime has ended, in a later one to
   for (auto& t : kept) t.request_stop();
   CHECK(kept.back().get() == 2);
   kept.clear();
+}
+
+TEST_CASE("join_until gives up at its deadline, and the task goes on") {
+  sweep_clean([] {
+    std::atomic<bool> go_on{false};
+    auto t = spawn([&] {
+      while (!go_on) (void)sleep_for(100us);
+      return 7;
+    });
+    const time_point begin = now();
+    CHECK(t.join_until(begin + 2ms) == join_result::timeout);
+    CHECK(now() - begin >= 2ms);
+    CHECK(t.join_for(-1h) == join_result::timeout);
+    CHECK(t.join_until(std::chrono::system_clock::now() + 1ms) == join_result::timeout);
+    go_on = true;
+    CHECK(t.join_for(1h) == join_result::ended);
+    CHECK(t.join_until(deadline::never()) == join_result::ended);
+    CHECK(t.get() == 7);
+  });
+}
+
+TEST_CASE("join_until is ended by a stop of its caller") {
+  sweep_clean([] {
+    std::atomic<bool> joins{false};
+    auto slow = spawn([] {
+      while (!stop_requested()) (void)sleep_for(1h);
+    });
+    auto t = spawn([&] {
+      joins = true;
+      return slow.join_for(1h);
+    });
+    CHECK(eventually([&] { return joins.load(); }));
+    t.request_stop();
+    CHECK(t.get() == join_result::stopped);
+  });
+}
+
+TEST_CASE("a deadline, a stop and the end of the task race, and every join comes back") {
+  sweep_clean([] {
+    constexpr int rounds = fiber::under_tsan ? 300 : 3'000;
+    int seen[3] = {};
+    for (int i = 0; i < rounds; ++i) {
+      auto t = spawn([i] {
+        if (i % 2) yield();
+        if (i % 3 == 0) (void)sleep_for(std::chrono::microseconds(i % 50));
+      });
+      const join_result r = t.join_for(std::chrono::microseconds(i % 40));
+      ++seen[static_cast<int>(r)];
+      if (r == join_result::timeout) CHECK(t.join() == join_result::ended);
+    }
+    CHECK(seen[static_cast<int>(join_result::stopped)] == 0);
+    CHECK(seen[0] + seen[2] == rounds);
+  });
+}
+
+TEST_CASE("a plain thread joins until a deadline too") {
+  (void)leat::run(with_procs(2), [] {
+    std::atomic<bool> go_on{false};
+    keep_alive not_stuck;
+    auto t = spawn([&] {
+      while (!go_on) (void)sleep_for(100us);
+    });
+    std::thread outside([&] {
+      CHECK(t.join_for(1ms) == join_result::timeout);
+      go_on = true;
+      CHECK(t.join_for(1h) == join_result::ended);
+    });
+    blocking([&] { outside.join(); });
+  });
 }

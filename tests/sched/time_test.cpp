@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <algorithm>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include "fixture.hpp"
 
@@ -31,13 +33,15 @@ TEST_CASE("at one P sleepers wake in the order of their deadlines") {
     std::vector<int> numbers;
     for (int i = 0; i < 40; ++i) numbers.push_back(i);
     std::mt19937 random(3);
-    // Whoever is late may be woken by another thread than the P's own, which breaks the order: so this
-    // asks for one round in which the machine kept up.
-    bool sorted = false;
-    for (int attempt = 0; attempt < 50 && !sorted; ++attempt) {
+    // Who is late may be woken by another thread than the P's own, beside it: neighbours change places then. One who
+    // overtakes another by two milliseconds is another matter: three of ten would if there were no order at all.
+    constexpr int rounds = 20;
+    int overtook = 0;
+    for (int round = 0; round < rounds; ++round) {
       std::shuffle(numbers.begin(), numbers.end(), random);
       std::vector<int> order;
-      const auto begin = now() + std::chrono::milliseconds(5 + attempt);
+      // Time for all to go to sleep: under sanitizers it takes some to make 40 Gs.
+      const auto begin = now() + (fiber::under_tsan || fiber::under_asan ? 100ms : 20ms);
       for (const int n : numbers) {
         go([&order, begin, n] {
           (void)sleep_until(begin + std::chrono::microseconds(200 * n));
@@ -45,9 +49,10 @@ TEST_CASE("at one P sleepers wake in the order of their deadlines") {
         });
       }
       REQUIRE(eventually([&] { return order.size() == 40; }));
-      sorted = std::is_sorted(order.begin(), order.end());
+      for (std::size_t i = 1; i < order.size(); ++i) overtook += order[i] + 10 <= order[i - 1];
     }
-    CHECK(sorted);
+    CAPTURE(overtook);
+    CHECK(overtook < rounds * 40 / 10);
   });
 }
 
@@ -63,17 +68,36 @@ TEST_CASE("a sleep into the past, of nothing, or negative lets the others run an
 
 TEST_CASE("a sleep without end is ended by a stop") {
   sweep_clean([] {
-    for (const auto d : {nanoseconds::max(), nanoseconds(1h)}) {
+    const auto ended_by_a_stop = [](auto sleep) {
       std::atomic<bool> sleeps{false};
-      auto t = spawn([&sleeps, d] {
+      auto t = spawn([&sleeps, sleep] {
         sleeps = true;
-        return sleep_for(d);
+        return sleep();
       });
       keep_alive not_stuck;
       CHECK(eventually([&] { return sleeps.load(); }));
       t.request_stop();
       CHECK(t.get() == sleep_result::stopped);
-    }
+    };
+    ended_by_a_stop([] { return sleep_for(nanoseconds::max()); });
+    ended_by_a_stop([] { return sleep_for(1h); });
+    // What nanoseconds cannot count does not wrap around into the past.
+    ended_by_a_stop([] { return sleep_for(std::chrono::hours::max()); });
+    ended_by_a_stop([] { return sleep_for(std::chrono::duration<double>(1e300)); });
+    ended_by_a_stop([] { return sleep_for(std::chrono::duration<unsigned long long>::max()); });
+    ended_by_a_stop([] { return sleep_until(std::chrono::system_clock::now() + 1h); });
+    ended_by_a_stop([] { return sleep_until(std::chrono::system_clock::time_point::max()); });
+  });
+}
+
+TEST_CASE("a sleep takes durations and moments of any kind") {
+  sweep_clean([] {
+    const time_point begin = now();
+    CHECK(sleep_for(std::chrono::duration<double, std::milli>(0.5)) == sleep_result::elapsed);
+    CHECK(now() - begin >= 500us);
+    CHECK(sleep_until(std::chrono::system_clock::now() + 500us) == sleep_result::elapsed);
+    CHECK(sleep_for(std::chrono::hours::min()) == sleep_result::elapsed);
+    CHECK(sleep_until(std::chrono::system_clock::time_point::min()) == sleep_result::elapsed);
   });
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The edge between sleeping and waking. In builds with debug checks threads are stopped at the worst places
-// of the protocol (pause_point.hpp): windows of a few instructions, which no stress test finds in reasonable
+// of the protocol (sched/pause_point.hpp): windows of a few instructions, which no stress test finds in reasonable
 // time.
 #include <array>
 #include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include <leat/sched/pause_point.hpp>
 
@@ -150,31 +151,38 @@ enum class thread_kind { m, plain };
 // Stops the first thread of a kind that comes to a place, until it is let go.
 class stop_at {
  public:
-  stop_at(pause_place place, thread_kind kind) : place_(index(place)), kind_(kind) {
+  stop_at(pause_site place, thread_kind kind) : place_(index(place)), kind_(kind) {
     armed()[place_].store(this);
     pause_hook.store(
-        [](pause_place at) noexcept {
+        [](pause_site at) noexcept {
           visits()[index(at)].fetch_add(1);
+          there()[index(at)].fetch_add(1);
           if (stop_at* const s = armed()[index(at)].load()) s->meet();
+          there()[index(at)].fetch_sub(1);
         },
         std::memory_order_release);  // pairs with pause_point
   }
-  // Nobody may be on the way to the place: all Ms sleep, and the threads of the test have ended.
+  // Who has come to the place sees the null, or is waited for.
   ~stop_at() {
     go_on_ = true;
     armed()[place_].store(nullptr);
+    while (there()[place_].load() != 0) std::this_thread::yield();
   }
   stop_at(const stop_at&) = delete;
   stop_at& operator=(const stop_at&) = delete;
 
   bool has_one() const { return caught_.load(); }
   void let_go() { go_on_ = true; }
-  static std::uint64_t visits_of(pause_place at) { return visits()[index(at)].load(); }
+  static std::uint64_t visits_of(pause_site at) { return visits()[index(at)].load(); }
 
  private:
-  static unsigned index(pause_place p) { return static_cast<unsigned>(p); }
+  static unsigned index(pause_site p) { return static_cast<unsigned>(p); }
   static std::array<std::atomic<stop_at*>, pause_places>& armed() {
     static std::array<std::atomic<stop_at*>, pause_places> all{};
+    return all;
+  }
+  static std::array<std::atomic<unsigned>, pause_places>& there() {
+    static std::array<std::atomic<unsigned>, pause_places> all{};
     return all;
   }
   static std::array<std::atomic<std::uint64_t>, pause_places>& visits() {
@@ -245,8 +253,8 @@ TEST_CASE("a waker that found no idle P looks again for those who relied on it")
       CAPTURE(procs);
       CAPTURE(spinning);
       with_one_idle_p(procs, spinning, [](unsigned busy) {
-        stop_at on_its_way(pause_place::before_waking, thread_kind::plain);
-        stop_at in_vain(pause_place::searched_in_vain, thread_kind::plain);
+        stop_at on_its_way(pause_site::before_waking, thread_kind::plain);
+        stop_at in_vain(pause_site::searched_in_vain, thread_kind::plain);
         std::atomic<bool> first_ran{false}, second_runs{false}, second_may_end{false}, third_ran{false};
         std::thread waker([&] { go([&] { first_ran = true; }); });
         CHECK(eventually([&] { return on_its_way.has_one(); }));
@@ -278,13 +286,13 @@ TEST_CASE("an M on its way to sleep sees what was queued while it still counted 
       std::atomic<pid_t> first{0}, second{0};
       std::atomic<std::uint64_t> sleeps{0};
       std::atomic<bool> ran{false};
-      stop_at idler(pause_place::before_uncounting, thread_kind::m);
+      stop_at idler(pause_site::before_uncounting, thread_kind::m);
       go([&] { first = thread_id(); });
       CHECK(eventually([&] { return idler.has_one(); }));
       CHECK(stats().idle_procs == 1);
-      const std::uint64_t sleeps_before = stop_at::visits_of(pause_place::before_sleep);
+      const std::uint64_t sleeps_before = stop_at::visits_of(pause_site::before_sleep);
       go([&] {
-        sleeps = stop_at::visits_of(pause_place::before_sleep);
+        sleeps = stop_at::visits_of(pause_site::before_sleep);
         second = thread_id();
         ran = true;
       });
@@ -292,7 +300,7 @@ TEST_CASE("an M on its way to sleep sees what was queued while it still counted 
       CHECK(soon(ran));
       CHECK(eventually([&] { return ran.load(); }));
       CHECK(second == first);
-      CHECK(sleeps == sleeps_before);  // at its last look, not on the second thought that sleep_m has
+      CHECK(sleeps == sleeps_before);  // at its last look, not on the second thought that idle_set::sleep has
     });
   }
 }

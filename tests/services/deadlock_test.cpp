@@ -124,18 +124,14 @@ capacity = 4
 [channel.y]
 capacity = 8
 )");
-  nanoseconds took{};
   const ledger l = run_plan(p, [&](const channel<int>& stop) {
-    const time_point begin = now();
     CHECK(eventually([&] { return log.said("receive from channel"); }));
-    took = now() - begin;
     const int seen = notes.total;
     // The others go on, and it is not told again.
     CHECK(eventually([&] { return notes.total > seen + 100; }));
     (void)sleep_for(1s);
     stop.send(15);
   });
-  CHECK(took < 10s);  // two on a machine that does nothing else
   CHECK(count(log.text(), "deadlock: ") == 1);
   CHECK(log.said("deadlock: 2 processes wait only for one another"));
   CHECK(log.said("process 'writer' (one_after_the_other, t.toml:"));

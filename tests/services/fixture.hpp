@@ -12,6 +12,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -124,10 +125,10 @@ inline const channel_account& account_of(const ledger& l, const config::plan& p,
   throw std::runtime_error("no channel " + channel);
 }
 
-inline const process_account& process_of(const ledger& l, const config::plan& p, const std::string& name) {
+inline const process_account& process_of(const ledger& l, const config::plan& p, std::string_view name) {
   for (const process_account& a : l.processes)
     if (p.processes[a.process].name == name) return a;
-  throw std::runtime_error("no process " + name);
+  throw std::runtime_error("no process " + std::string(name));
 }
 
 inline std::vector<int> sorted(std::vector<int> v) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <string>
 
 #include "fixture.hpp"

@@ -81,7 +81,7 @@ TEST_CASE("new says what is wrong with a name, and makes nothing") {
   const scratch_folder folder;
   const std::pair<std::string, std::string> wrong[] = {
       {"''", "a project needs a name"},
-      {"a/b", "'a/b' is a path; go to the folder it shall lie in and give its name alone"},
+      {"a/b", "'a/b' is a path; go to the folder where you want it and give its name alone"},
       {"..", "'..' does not begin with a letter"},
       {"2fast", "'2fast' does not begin with a letter"},
       {"'two words'", "'two words' has characters other than letters, digits, - and _"},

@@ -27,7 +27,7 @@ extern char** environ;
 
 namespace leat::services::test {
 
-inline constexpr auto patience = std::chrono::seconds(30);
+inline constexpr auto patience = std::chrono::seconds(90);
 
 class scratch_folder {
  public:
@@ -66,19 +66,34 @@ class notify_socket {
 
   std::string variable() const { return "NOTIFY_SOCKET=" + path_; }
   // Empty: none came.
-  std::string next() const {
+  std::string any() const {
     pollfd p{fd_, POLLIN, 0};
-    char data[256];
+    char data[512];
     if (::poll(&p, 1, std::chrono::milliseconds(patience).count()) != 1) return {};
     const ssize_t n = ::recv(fd_, data, sizeof data, 0);
     return n > 0 ? std::string(data, static_cast<std::size_t>(n)) : std::string();
   }
-  // How many have come; they are taken.
+  // But for what is said of its state, which comes at any time.
+  std::string next() const {
+    for (;;) {
+      std::string text = any();
+      if (!text.starts_with("STATUS=")) return text;
+    }
+  }
+  // What is said of its state.
+  std::string status() const {
+    for (;;) {
+      std::string text = any();
+      if (text.empty() || text.starts_with("STATUS=")) return text;
+    }
+  }
+  // How many have come, but for those; they are taken.
   std::size_t waiting() const {
-    char data[256];
-    std::size_t n = 0;
-    while (::recv(fd_, data, sizeof data, MSG_DONTWAIT) > 0) ++n;
-    return n;
+    char data[512];
+    std::size_t count = 0;
+    for (ssize_t n = 0; (n = ::recv(fd_, data, sizeof data, MSG_DONTWAIT)) > 0;)
+      count += !std::string_view(data, static_cast<std::size_t>(n)).starts_with("STATUS=");
+    return count;
   }
 
  private:
@@ -145,6 +160,13 @@ class program {
     while (said.find(text) == std::string::npos)
       if (!read(wait)) return false;
     return true;
+  }
+  // Waits for whatever it says next.
+  bool says_more(std::chrono::milliseconds wait = patience) { return read(wait); }
+  // As `| head -1` does: what it says from now on is an error for it.
+  void stop_reading() {
+    ::close(fd_);
+    fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
   // Its exit code; -1: a signal.
   int end() {

@@ -2,7 +2,9 @@
 //
 // Each key of [runtime], from the text to what the scheduler then does.
 #include <sched.h>
+#include <algorithm>
 #include <functional>
+#include <thread>
 
 #include <leat/sched/blocking.hpp>
 
@@ -50,16 +52,19 @@ void compute_for(nanoseconds d) {
 }
 
 // Most Ms while six Gs block their threads. At the limit they block everybody, so they end by themselves.
-unsigned most_threads_with_sleepers() {
+// With six Gs that sleep with their threads, until there are more than `many`, or for so long.
+unsigned most_threads_with_sleepers(unsigned many, nanoseconds longest) {
   std::atomic<int> ended{0};
+  std::atomic<bool> over{false};
   for (int i = 0; i < 6; ++i)
     go([&] {
-      std::this_thread::sleep_for(200ms);
+      for (const deadline end = longest; !over && !end.expired();) std::this_thread::sleep_for(5ms);
       ++ended;
     });
   unsigned most = 0;
   while (ended < 6) {
     most = std::max(most, stats().threads);
+    over = over || most > many;
     (void)sleep_for(1ms);
   }
   return most;
@@ -75,12 +80,15 @@ TEST_CASE("procs is the number of Ps") {
       CHECK(stats().procs == n);
       CHECK(stats().local_lengths.size() == n);
     });
-  with_runtime("procs = \"auto\"", [] { CHECK(stats().procs == auto_procs().procs); });
+  // Here: a thread of a runtime may be kept off a CPU for a moment.
+  const unsigned by_default = auto_procs().procs;
+  with_runtime("procs = \"auto\"", [&] { CHECK(stats().procs == by_default); });
 }
 
 TEST_CASE("run_queue is the capacity of a P's own queue") {
   for (const std::size_t capacity : {4u, 256u}) {
     with_runtime("procs = 1\nslice = \"1h\"\nrun_queue = " + std::to_string(capacity), [capacity] {
+      yield();  // to what the host has started besides
       std::atomic<int> ran{0};
       std::size_t longest = 0;
       for (int i = 0; i < 20; ++i) {
@@ -129,9 +137,9 @@ TEST_CASE("slice is how long a G computes before its P is retaken") {
 TEST_CASE("max_threads limits the Ms") {
   log_catcher log;
   with_runtime("procs = 1\nmax_threads = 3\nslice = \"1ms\"",
-               [] { CHECK(most_threads_with_sleepers() <= 3); });
+               [] { CHECK(most_threads_with_sleepers(3, 200ms) <= 3); });
   with_runtime("procs = 1\nmax_threads = 64\nslice = \"1ms\"",
-               [] { CHECK(most_threads_with_sleepers() > 3); });
+               [] { CHECK(most_threads_with_sleepers(3, patience) > 3); });
 }
 
 TEST_CASE("cpus is where the Ms may run") {
@@ -162,10 +170,11 @@ TEST_CASE("grace is how long Gs that are left at the end have") {
     return now() - begin;
   };
   CHECK(end_beside_a_mule("\"600ms\"") >= 600ms);
-  // A busy machine adds to it: the best of a few counts.
+  // Less than without the key. A busy machine adds to it.
+  const deadline enough = patience;
   auto best = end_beside_a_mule("\"50ms\"");
-  for (int i = 0; i < 20 && best >= 190ms; ++i) best = std::min(best, end_beside_a_mule("\"50ms\""));
-  CHECK(best < 190ms);  // less than without the key
+  while (best >= 190ms && !enough.expired()) best = std::min(best, end_beside_a_mule("\"50ms\""));
+  CHECK(best < 190ms);
 }
 
 TEST_CASE("trace prints the scheduler's figures, this often") {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How long large files take. The bounds are wide, for loaded machines; the figures are printed.
-#include <cstdio>
-
+// Large files, and how long they take.
 #include "fixture.hpp"
 #include "sched/hang_guard.hpp"
+#include "support/figure.hpp"
+#include "support/soak.hpp"
 
 using namespace leat;
 using namespace leat::services;
@@ -22,22 +22,21 @@ std::string chains(int n, int count) {
   return text;
 }
 
-double ms(nanoseconds d) { return std::chrono::duration<double, std::milli>(d).count(); }
-
 }  // namespace
 
-TEST_CASE("a file of a thousand processes is checked quickly") {
+TEST_CASE("a file of a thousand processes is checked quickly" * leat::test::soak) {
   const std::string text = chains(500, 1);
   (void)plan_of(text);  // describes the classes
   const time_point begin = now();
   const config::plan p = plan_of(text);
   const nanoseconds took = now() - begin;
   CHECK(p.processes.size() == 1000);
-  std::printf("check of 1000 processes: %.1f ms\n", ms(took));
-  CHECK(took < 2s * sched::test::slow_build);
+  CHECK(leat::test::at_most("plan of 1,000 processes", took, 2s * sched::test::slow_build));
 }
 
-TEST_CASE("ten thousand processes start, talk and end quickly") {
+namespace {
+
+void start_many() {
   const int pairs = fiber::under_tsan ? 100 : 5000;
   const config::plan p = plan_of(chains(pairs, 1));
   notes.clear();
@@ -58,7 +57,13 @@ TEST_CASE("ten thousand processes start, talk and end quickly") {
     return exit_code(l);
   });
   CHECK(code == 0);
-  std::printf("%d processes: wired after %.1f ms, all values there after %.1f ms, all ended after %.1f ms\n",
-              2 * pairs, ms(wired), ms(started), ms(over));
-  CHECK(over < 20s * sched::test::slow_build);
+  if (!leat::test::soaking()) return;
+  (void)leat::test::at_most("10,000 processes are wired", wired, 20s * sched::test::slow_build);
+  (void)leat::test::at_most("10,000 processes have all sent a value", started, 20s * sched::test::slow_build);
+  CHECK(leat::test::at_most("10,000 processes have ended", over, 20s * sched::test::slow_build));
 }
+
+}  // namespace
+
+TEST_CASE("ten thousand processes start, talk and end") { start_many(); }
+TEST_CASE("ten thousand processes start, talk and end quickly" * leat::test::soak) { start_many(); }

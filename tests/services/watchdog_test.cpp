@@ -3,8 +3,12 @@
 // Processes that stand still: `watchdog`, and what systemd is told.
 #include <leat/sched/blocking.hpp>
 
+#include <functional>
+#include <thread>
+
 #include "misbehaving.hpp"
 #include "program.hpp"
+#include "support/soak.hpp"
 
 using namespace leat;
 using namespace leat::services;
@@ -36,11 +40,25 @@ class slow_source : public process {
   }
 };
 
+// For longer than the watchdog of its test.
+class long_source : public process {
+  out<number> values{this, "values"};
+  void run() override {
+    for (const auto until = now() + 1500ms; now() < until && values.send({1}) == send_status::sent;)
+      (void)sleep_for(5ms);
+  }
+};
+
 }  // namespace
 
 LEAT_PROCESS(slow_source, "sends now and then");
+LEAT_PROCESS(long_source, "sends now and then for a second and a half");
 
-TEST_CASE("a process that neither receives nor sends for its watchdog's time is replaced") {
+namespace {
+
+// A machine that gives a process no time for longer than its watchdog's makes it stand still once more: `./dev soak` asks
+// for exactly one failure.
+void replace_what_stands_still() {
   log_catcher log;
   const std::string ring = "in = { values = \"a.values\" }\n";
   const std::string two =
@@ -63,10 +81,20 @@ TEST_CASE("a process that neither receives nor sends for its watchdog's time is 
       }
     });
     CHECK(exit_code(l) == 0);
-    CHECK(process_of(l, p, "p").runs == 2);
-    CHECK(process_of(l, p, "p").failures == 1);
+    CHECK(process_of(l, p, "p").runs >= 2);
+    CHECK(process_of(l, p, "p").failures == process_of(l, p, "p").runs - 1);
+    if (leat::test::soaking()) CHECK(process_of(l, p, "p").failures == 1);
   }
   CHECK(log.said("failed: it has neither received nor sent for 400ms; restarts in 0"));
+}
+
+}  // namespace
+
+TEST_CASE("a process that neither receives nor sends for its watchdog's time is replaced") {
+  replace_what_stands_still();
+}
+TEST_CASE("a process that receives slowly is never taken for one that stands still" * leat::test::soak) {
+  replace_what_stands_still();
 }
 
 TEST_CASE("one that was asked to stop before its service drains is insisted on while it does") {
@@ -100,15 +128,15 @@ in = { values = "a.values" }
   CHECK(log.said("failed: it has neither received nor sent for 100ms"));
 }
 
-TEST_CASE("sending counts as well, also on a channel with other writers") {
+TEST_CASE("sending counts as well, also on a channel with other writers" * leat::test::soak) {
   log_catcher log;
   const config::plan p = plan_of(R"(
 [service]
 name = "s"
 [process.slow]
-use = "slow_source"
+use = "long_source"
 replicas = 2
-watchdog = "400ms"
+watchdog = "1s"
 out = { values = "c" }
 [process.sink]
 use = "noting"
@@ -131,7 +159,7 @@ use = "slow_source"
 [process.p]
 use = "acts"
 replicas = 2
-watchdog = "400ms"
+watchdog = "2s"
 in = { values = "source.values" }
 restart = { backoff = ["0", "0"] }
 )");
@@ -139,9 +167,10 @@ restart = { backoff = ["0", "0"] }
     if (run == 1) stand_still();  // the other one goes on
     for (const number& v : values) (void)v;
   });
+  INFO(log.text());
   CHECK(exit_code(l) == 0);
-  CHECK(process_of(l, p, "p").failures == 1);
-  CHECK(process_of(l, p, "p").runs == 3);
+  CHECK(process_of(l, p, "p").failures >= 1);
+  CHECK(process_of(l, p, "p").runs == 2 + process_of(l, p, "p").failures);
 }
 
 TEST_CASE("systemd hears of life only while every critical process is there") {
@@ -201,7 +230,7 @@ TEST_CASE("systemd does not hear of life while a process stands still and has no
   const notify_socket systemd(folder.path() + "/notify");
   ::setenv("NOTIFY_SOCKET", (folder.path() + "/notify").c_str(), 1);
   ::setenv("WATCHDOG_USEC", "4000", 1);
-  std::atomic<bool> released{false};
+  static std::atomic<bool> released{false};  // of a thread that the end of the runtime may not wait for
   const config::plan p = plan_of(R"(
 [service]
 name = "s"
@@ -219,7 +248,9 @@ restart = { backoff = ["0", "0"] }
   act_runs = 0;
   act = [&](int run, const in<number>&) {
     if (run > 1) return stand_still();
-    while (!released) std::this_thread::sleep_for(1ms);  // does not enter the runtime
+    leat::blocking([&] {  // which is not cut short
+      while (!released) std::this_thread::sleep_for(1ms);
+    });
   };
   bool silent = true;
   (void)run_plan(p, [&](const channel<int>& stop) {

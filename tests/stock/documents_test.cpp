@@ -30,6 +30,20 @@ std::string content(const std::string& path) {
 }
 std::string document() { return content(LEAT_STOCK_DOCUMENT); }
 
+// A class that this build leaves out, for lack of a library.
+bool is_left_out(const std::string& text) {
+  return text.find("\"sqlite-writer\"") != std::string::npos &&
+         !leat::program_catalog().find_class("sqlite-writer");
+}
+// Lines of the table that tell of such.
+std::string without_left_out(const std::string& table) {
+  if (leat::program_catalog().find_class("sqlite-writer")) return table;
+  std::string kept, line;
+  for (std::istringstream in(table); std::getline(in, line);)
+    if (!line.starts_with("| `sqlite-writer` ")) kept += line + '\n';
+  return kept;
+}
+
 }  // namespace
 
 TEST_CASE("each piece of TOML in docs/stock.md passes the check without a warning") {
@@ -41,6 +55,7 @@ TEST_CASE("each piece of TOML in docs/stock.md passes the check without a warnin
     const std::size_t end = text.find("\n```", at);
     REQUIRE(end != std::string::npos);
     const std::string piece = text.substr(at, end - at + 1);
+    if (is_left_out(piece)) continue;
     const auto checked = leat::config::check_text("stock.md", piece, leat::program_catalog());
     INFO(leat::config::render(checked.found, checked.sources));
     CHECK(checked.plan.has_value());
@@ -102,7 +117,7 @@ TEST_CASE("docs/stock.md has the errors that the classes tell of themselves") {
   // After a change of wording; then look at the difference.
   if (::getenv("LEAT_WRITE_EXPECTED") && told != table)
     std::ofstream(LEAT_STOCK_DOCUMENT) << text.replace(from + begin.size(), told.size(), table);
-  CHECK(told == table);
+  CHECK(without_left_out(told) == table);
 }
 
 TEST_CASE("describe tells the errors of a class, to people and to programs") {

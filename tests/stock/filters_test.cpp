@@ -242,6 +242,28 @@ TEST_CASE("a tee sends to each of its ports, and goes on when one of them is clo
   });
 }
 
+TEST_CASE("what a batch has gathered when it is stopped is lost, counted and told") {
+  at_procs([] {
+    log_reader log;
+    rig gathers("batch");
+    const auto in = gathers.channel("values", 0);
+    const auto out = gathers.channel<record_batch>("batches");
+    gathers.set("size", 100).set("every", nanoseconds(0)).start();
+    for (int i = 0; i < 3; ++i) CHECK(in.send_until(value_of(i), patience) == send_status::sent);
+    CHECK(gathers.stop() == ended::returned);
+    CHECK(log.has("batch: lost 3 records: it was stopped"));
+
+    rig sends("batch");  // and nobody takes it
+    const auto in2 = sends.channel("values", 0);
+    const auto out2 = sends.channel<record_batch>("batches", 0);
+    sends.set("size", 2).start();
+    for (int i = 0; i < 2; ++i) CHECK(in2.send_until(value_of(i), patience) == send_status::sent);
+    CHECK(in2.send_until(value_of(2), 20ms) == send_status::timeout);
+    CHECK(sends.stop() == ended::returned);
+    CHECK(log.has("batch: lost 2 records: it was stopped"));
+  });
+}
+
 TEST_CASE("a batch is sent when it is full, when its time has come, and at the end") {
   at_procs([] {
     rig r("batch");
@@ -300,13 +322,75 @@ TEST_CASE("fields are kept, left out, renamed and added") {
 // What they have in common: each passes on all records with these settings.
 std::vector<std::unique_ptr<rig>> all_that_pass() {
   std::vector<std::unique_ptr<rig>> all;
-  for (const char* name :
-       {"deadband", "moving-average", "min-max", "sample", "throttle", "merge", "tee", "select-fields"}) {
+  for (const char* name : {"deadband", "dedup", "moving-average", "min-max", "sample", "throttle", "merge",
+                           "tee", "select-fields"}) {
     all.push_back(std::make_unique<rig>(name));
     if (std::string_view(name) == "min-max") all.back()->set("window", 1);
     if (std::string_view(name) == "throttle") all.back()->set("rate", 1e9);
   }
   return all;
+}
+
+record deep(double lat, int raw) {
+  return {{"where", record{{"lat", lat}, {"lon", 10}}}, {"raw", field_list{raw, 2, 3}}, {"name", "buoy"}};
+}
+
+TEST_CASE("filters look at what a path leads to") {
+  at_procs([] {
+    rig band("deadband"), mean("moving-average"), range("min-max");
+    const auto in = band.channel("values"), out = band.channel("out");
+    band.set("field", "where.lat").set("absolute", 1.0).set("key", "raw[0]").start();
+    for (const int key : {1, 2, 1}) in.send(deep(54, key));
+    in.close();
+    CHECK(band.wait() == ended::returned);
+    CHECK(texts_of(drained(out), "raw") == std::vector<std::string>{"[1,2,3]", "[2,2,3]"});
+
+    const auto in2 = mean.channel("values"), out2 = mean.channel("out");
+    mean.set("field", "where.lat").start();
+    in2.send(deep(54, 1));
+    in2.send(deep(56, 1));
+    in2.close();
+    CHECK(mean.wait() == ended::returned);
+    CHECK(to_json(drained(out2).at(1)) == R"({"where":{"lat":55.0,"lon":10},"raw":[1,2,3],"name":"buoy"})");
+
+    const auto in3 = range.channel("values"), out3 = range.channel("out");
+    range.set("field", "raw[0]").set("window", std::int64_t{2}).start();
+    in3.send(deep(54, 1));
+    in3.send(deep(54, 7));
+    in3.close();
+    CHECK(range.wait() == ended::returned);
+    CHECK(texts_of(drained(out3), "max") == std::vector<std::string>{"7.0"});
+  });
+}
+
+TEST_CASE("select-fields keeps, drops, renames and sets what a path leads to") {
+  at_procs([] {
+    const auto selected = [](auto set) {
+      rig r("select-fields");
+      const auto in = r.channel("values"), out = r.channel("out");
+      set(r);
+      r.start();
+      in.send(deep(54, 1));
+      in.send({{"where.lat", 55}, {"raw", {}}});
+      in.close();
+      CHECK(r.wait() == ended::returned);
+      std::string text;
+      for (const record& x : drained(out)) text += to_json(x);
+      return text;
+    };
+    CHECK(selected([](rig& r) { r.set("keep", strings{"name", "where.lat", "raw[0]"}); }) ==
+          R"({"where":{"lat":54.0},"raw":[1],"name":"buoy"}{"where.lat":55})");
+    CHECK(selected([](rig& r) { r.set("drop", strings{"where.lat", "raw[0]", "raw[1]"}); }) ==
+          R"({"where":{"lon":10},"raw":[3],"name":"buoy"}{"raw":null})");
+    CHECK(selected([](rig& r) {
+            value::table names;
+            names.push_back({"from", {}, value("where.lat")});
+            names.push_back({"to", {}, value("position.north")});
+            value::list all;
+            all.emplace_back(std::move(names));
+            r.set("rename", std::move(all)).set("drop", strings{"raw", "name"});
+          }) == R"({"where":{"lon":10},"position":{"north":54.0}}{"position":{"north":55}})");
+  });
 }
 
 TEST_CASE("a filter waits for a slow reader and loses nothing") {

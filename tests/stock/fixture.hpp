@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 #include <stdlib.h>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,11 @@ class rig {
     }
     return *this;
   }
+  // What the object saves, for others of the same kind.
+  rig& keep_in(std::shared_ptr<state_store> states) {
+    options_.states = std::move(states);
+    return *this;
+  }
   rig& start() {
     options_.settings = value(settings_);
     try {
@@ -85,6 +91,12 @@ class rig {
       }
       (void)over_.try_send(how);
     });
+    return *this;
+  }
+  // While it runs.
+  template <class T>
+  rig& change(std::string_view name, T v) {
+    CHECK(object_->apply_setting(name, value(std::move(v))) == "");
     return *this;
   }
   ended wait(deadline d = patience) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
+#include <unistd.h>
 #include <algorithm>
 
 #include <leat/net/dial.hpp>
 #include <leat/net/listener.hpp>
+#include <leat/stock/live_feed.hpp>
 
 #include "fixture.hpp"
 
@@ -183,6 +185,127 @@ TEST_CASE("what is wrong or too large is refused, and so are names of other site
   });
 }
 
+TEST_CASE("a request must name this machine, or a host that the configuration allows") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("hosts", std::vector<std::string>{"Boiler.example.org", "192.0.2.7"});
+    x.start();
+    char own[256] = {};
+    REQUIRE(::gethostname(own, sizeof own - 1) == 0);
+    const auto status = [&](const std::string& host) {
+      return x.ask("GET /latest HTTP/1.1\r\nHost: " + host + "\r\n\r\n").status + " for " + host;
+    };
+    for (const std::string host :
+         {"localhost", "a.localhost:80", "127.0.0.1", "127.9.9.9:1", "[::1]", "[::ffff:127.0.0.1]:80",
+          "[::FFFF:7f00:1]", "boiler.example.org.:80", "BOILER.example.org", "192.0.2.7:8080"})
+      CHECK(status(host) == "200 OK for " + host);
+    CHECK(status(own) == "200 OK for " + std::string(own));
+    for (const std::string host : {"evil.example", "localhost.evil.example", "[::ffff:192.0.2.8]",
+                                   "192.0.2.8", "[2001:db8::1]:80", "example.org"})
+      CHECK(status(host) == "403 Forbidden for " + host);
+    CHECK(x.log.count("refuses requests for 'evil.example'; if it is meant, add it to `hosts`") == 1);
+    CHECK(x.finish() == ended::returned);
+
+    shown any;
+    any.r.set("hosts", std::vector<std::string>{"*"});
+    any.start();
+    CHECK(any.ask("GET /latest HTTP/1.1\r\nHost: whatever.example\r\n\r\n").status == "200 OK");
+    CHECK(any.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("connections that say nothing hold no place: the first request has its time, and the oldest goes") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("connections", 8).set("per_address", 100).set("idle_time", 1h).set("request_time", 1h);
+    x.start();
+    std::vector<stream> silent;
+    for (int i = 0; i < 8; ++i) silent.push_back(x.dial());
+    // All places are taken, and yet it is answered; one has gone for it. Which one is told by whose G began to
+    // wait first.
+    CHECK(x.ask(get("/health")).status == "200 OK");
+    char byte[1];
+    int gone = 0;
+    for (stream& s : silent) {
+      std::error_code ec;
+      gone += s.read_some(byte, ec, 10ms) == 0 && !ec ? 1 : 0;
+    }
+    CHECK(gone == 1);
+    CHECK(x.finish() == ended::returned);
+
+    shown y;
+    y.r.set("request_time", 20ms).set("idle_time", 1h);
+    y.start();
+    stream nothing = y.dial();
+    CHECK(nothing.read_some(byte, patience) == 0);
+    CHECK(y.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("one address cannot have all places") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("connections", 16).set("request_time", 1h);
+    x.start();
+    std::vector<stream> mine;
+    for (int i = 0; i < 12; ++i) {
+      mine.push_back(x.dial());
+      mine.back().write(get("/health"), patience);
+      CHECK(read_reply(mine.back()).status == "200 OK");
+    }
+    stream one_more = x.dial();
+    char byte[1];
+    std::error_code ec;
+    CHECK(one_more.read_some(byte, ec, patience) == 0);
+    mine[2].write(get("/health"), patience);
+    CHECK(read_reply(mine[2]).status == "200 OK");
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
+TEST_CASE("what is kept is bounded in bytes, however large a record is") {
+  run_clean(with_procs(2), [] {
+    live_feed feed(1'000'000, 1'000'000, 64 * 1024);
+    for (int i = 0; i < 1000; ++i) {
+      feed.add("sensor " + std::to_string(i), '"' + std::string(1000, 'x') + '"');
+      CHECK(feed.bytes() <= 64 * 1024);
+    }
+    CHECK(feed.keys() > 10);
+    CHECK(feed.turned_away() > 900);
+    CHECK(feed.history(1'000'000).size() > 16 * 1024);
+    // One that grows is not shown as it was.
+    feed.add("sensor 0", '"' + std::string(7000, 'y') + '"');
+    CHECK(feed.latest().find("sensor 0\"") == std::string::npos);
+    feed.add("large", '"' + std::string(10'000, 'z') + '"');
+    CHECK(feed.too_large() == 1);
+    CHECK(feed.history(1).find('z') == std::string::npos);
+    CHECK(feed.bytes() <= 64 * 1024);
+  });
+}
+
+TEST_CASE("clients that do not take their answers hold no more than the memory that there is") {
+  run_clean(with_procs(2), [] {
+    shown x;
+    x.r.set("memory", byte_size{1 << 20}).set("write_time", 1h);
+    x.start();
+    const std::string text(60'000, 'x');
+    for (int i = 0; i < 15; ++i) x.values.send({{"sensor", "s"}, {"value", text}});
+    CHECK(eventually([&] { return x.ask(get("/health")).body.find("\"records\":15") != std::string::npos; }));
+    std::vector<stream> slow;
+    std::string status;
+    // Each asks for 900 kB until the kernel's buffers are full, and reads nothing.
+    for (int i = 0; i < 12 && status != "503 Service Unavailable"; ++i) {
+      slow.push_back(x.dial());
+      for (int k = 0; k < 40; ++k) slow.back().write(get("/history"), patience);
+      status = x.ask(get("/history")).status;
+    }
+    CHECK(eventually([&] { return x.ask(get("/history")).status == "503 Service Unavailable"; }));
+    slow.clear();
+    CHECK(eventually([&] { return x.ask(get("/history")).status == "200 OK"; }));
+    CHECK(x.finish() == ended::returned);
+  });
+}
+
 // Apart: on a busy machine a whole request may be too slow for it as well.
 TEST_CASE("a request that does not come to its end in time is refused") {
   run_clean(with_procs(2), [] {
@@ -206,6 +329,12 @@ TEST_CASE("events tell what was, then what comes; one who comes back gets what i
     x.values.send(reading("a", 2));
     const event second = next_event(s);
     CHECK(second.data == "{\"sensor\":\"a\",\"value\":2}");
+    // The last part of an id is when it came.
+    const auto ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(moment_now().time_since_epoch()).count();
+    const long long came = std::atoll(second.id.substr(second.id.rfind('-') + 1).c_str());
+    CHECK(came > ms - 60'000);
+    CHECK(came <= ms);
     s.close();
     x.values.send(reading("a", 3));
     x.values.send(reading("a", 4));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -170,6 +171,25 @@ TEST_CASE("a hostile server costs time, not records") {
   });
 }
 
+TEST_CASE("what follows an answer is not taken for the answer to the next record") {
+  run_clean(with_procs(2), [] {
+    posting x([](int n) -> std::string {
+      const std::string other = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
+      switch (n) {
+        case 1: return "HTTP/1.1 204 No Content\r\n\r\n" + other;
+        case 2: return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 42\r\n\r\n" + other;
+        case 3: return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nTransfer-Encoding:\r\n\r\n" + other;
+        default: return told_server::ok;
+      }
+    });
+    x.r.start();
+    CHECK(x.send_all(5) == ended::returned);
+    CHECK(x.server.bodies() ==
+          std::vector<std::string>{"{\"n\":1}", "{\"n\":2}", "{\"n\":3}", "{\"n\":4}", "{\"n\":5}"});
+    CHECK(x.server.connections.load() == 4);
+  });
+}
+
 TEST_CASE("what the server does not want is dropped and counted, or a failure") {
   run_clean(with_procs(2), [] {
     const auto refuse = [](int n) {
@@ -213,8 +233,8 @@ TEST_CASE("a stop ends the retries, and what was not posted is told") {
 TEST_CASE("an address that is none is refused with the reason") {
   run_clean(with_procs(2), [] {
     for (const auto& c :
-         std::vector<std::pair<std::string, std::string>>{{"https://a/", "https is not spoken here"},
-                                                          {"ftp://a/", "expected http://"},
+         std::vector<std::pair<std::string, std::string>>{{"ftp://a/", "expected http://"},
+                                                          {"https://", "there is no host"},
                                                           {"http://", "there is no host"},
                                                           {"http://a b/", "a blank"},
                                                           {"http://me:secret@a/", "a name or password"}}) {

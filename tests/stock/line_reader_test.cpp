@@ -2,6 +2,7 @@
 #include <atomic>
 #include <sstream>
 
+#include <leat/stock/csv.hpp>
 #include <leat/stock/followed_file.hpp>
 #include "stock/line_io.hpp"
 
@@ -291,11 +292,82 @@ TEST_CASE("one that connects and says nothing does not keep its place") {
     r.set("from", "tcp-listen:127.0.0.1:0").set("peers", 1).set("silence", 20ms).start();
     const std::string at = listens_on(log);
     const net::stream silent = net::dial(at, patience);
+    CHECK(eventually([&] { return log.has("nothing came for 20ms"); }));
     net::stream other = net::dial(at, patience);
     other.write("here\n", patience);
     CHECK(line_from(lines) == "here");
-    CHECK(log.has("nothing came for 20ms"));
     CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a browser that is made to post to it brings no lines") {
+  run_clean(with_procs(2), [] {
+    log_reader log;
+    rig r("line-reader");
+    const leat::channel<record> values = r.channel("values");
+    r.set("from", "tcp-listen:127.0.0.1:0").start();
+    CHECK(eventually([&] { return log.has("listens on "); }));
+    const std::string where = log.after("listens on ");
+    for (const std::vector<std::string>& parts :
+         {std::vector<std::string>{"POST /x HTTP/1.1\r\nHost: localhost\r\n\r\nvalve=open\n"},
+          std::vector<std::string>{"GE", "T / HT", "TP/1.0\n"},
+          std::vector<std::string>{"GET /" + std::string(20'000, 'x')}}) {
+      net::stream peer = net::dial(where, patience);
+      std::error_code ec;
+      for (const std::string& part : parts) peer.write(part, ec, patience);
+      char byte[1];
+      CHECK(peer.read_some(byte, ec, patience) == 0);
+    }
+    CHECK(log.count("it speaks HTTP, and not lines") == 3);
+    // What only begins like one is a line.
+    net::stream peer = net::dial(where, patience);
+    peer.write("PUT 5 INTO 7\nPOS", patience);
+    peer.write("T no HTTP/1.1 here\nGET", patience);
+    peer.shutdown_write();
+    for (const char* line : {"PUT 5 INTO 7", "POST no HTTP/1.1 here", "GET"}) {
+      const auto got = values.recv_until(patience);
+      REQUIRE(got);
+      CHECK(*got->text("line") == line);
+    }
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("connections that have sent nothing make room for those that have something to say") {
+  run_clean(with_procs(2), [] {
+    log_reader log;
+    rig r("line-reader");
+    const leat::channel<record> values = r.channel("values");
+    r.set("from", "tcp-listen:127.0.0.1:0")
+        .set("peers", 4)
+        .set("per_address", 100)
+        .set("silence", 0s)
+        .start();
+    CHECK(eventually([&] { return log.has("listens on "); }));
+    const std::string where = log.after("listens on ");
+    net::stream device = net::dial(where, patience);
+    device.write("1\n", patience);
+    REQUIRE(values.recv_until(patience));
+    std::vector<net::stream> silent;
+    for (int i = 0; i < 3; ++i) silent.push_back(net::dial(where, patience));
+    net::stream other = net::dial(where, patience);
+    other.write("2\n", patience);
+    CHECK(values.recv_until(patience)->text("line"));
+    device.write("3\n", patience);
+    CHECK(values.recv_until(patience)->text("line"));
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
+TEST_CASE("a row of csv has no more fields than there may be columns, whatever its commas") {
+  run_clean(with_procs(2), [] {
+    csv_splitter s(',', 1 << 20, 1024);
+    CHECK(s.feed(std::string(1023, ',')) == csv_splitter::status::row);
+    CHECK(s.feed(std::string(1024, ',')) == csv_splitter::status::wrong);
+    CHECK(s.why() == "a row of more than 1024 fields");
+    CHECK(s.feed(std::string(1'000'000, ',')) == csv_splitter::status::wrong);
+    CHECK(s.fields().capacity() <= 2048);
+    CHECK(s.feed("a,b") == csv_splitter::status::row);
   });
 }
 

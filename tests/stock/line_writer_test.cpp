@@ -85,7 +85,7 @@ TEST_CASE("records that are no lines, and fields that are no columns, are told")
     in2.close();
     CHECK(csv.wait() == ended::returned);
     CHECK(content(folder / "b") == "a\n1\n");
-    CHECK(log.has("left out: fields that are none of the columns"));
+    CHECK(log.has("left out: 'b', which is none of the columns"));
   });
 }
 

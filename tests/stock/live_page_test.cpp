@@ -1,124 +1,44 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The live page of http-json in a real browser: Chromium without a window, told what to do through a pipe
-// (its DevTools protocol: JSON texts with a zero behind each).
+// The live page of http-json in a real browser.
 #include <doctest/doctest.h>
 #include <cstdio>
-#include <cstdlib>
-#include <set>
-
-#include <leat/net/child.hpp>
 
 #include "fixture.hpp"
+#include "support/browser.hpp"
 
 namespace leat::stock::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto browser_patience = 90s;
-
-std::string chromium() {
-  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
-    if (std::system(("command -v " + std::string(name) + " >/dev/null 2>&1").c_str()) == 0) return name;
-  return {};
-}
-
-class browser {
- public:
-  explicit browser(const std::string& program)
-      : child_({"sh", "-c",
-                "exec " + program +
-                    " --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
-                    "--disable-background-networking --disable-component-update --disable-sync "
-                    "--user-data-dir=" +
-                    profile_.path() + " --remote-debugging-pipe 3<&0 4>&1 </dev/null >/dev/null 2>&1"},
-               {.in = net::stdio::pipe, .out = net::stdio::pipe}) {
-    child_.out().line_limit(64 << 20);
-    const std::string target = text_in(call("Target.createTarget", R"({"url":"about:blank"})"), "targetId");
-    session_ = text_in(call("Target.attachToTarget", R"({"flatten":true,"targetId":")" + target + "\"}"),
-                       "sessionId");
-    (void)call("Network.enable");
-  }
-  // Orderly, since its own children would outlive a kill and write to the profile.
-  ~browser() {
-    try {
-      session_.clear();
-      (void)call("Browser.close");
-      (void)child_.wait(browser_patience);
-    } catch (const std::exception&) {
-      // It is killed.
-    }
-  }
-  browser(const browser&) = delete;
-  browser& operator=(const browser&) = delete;
-
-  void open(const std::string& url) { (void)call("Page.navigate", R"({"url":")" + url + "\"}"); }
-  // The text that a script returns; it must need no escapes.
-  std::string value_of(const std::string& script) {
-    return text_in(call("Runtime.evaluate",
-                        R"({"returnByValue":true,"awaitPromise":true,"expression":")" + script + "\"}"),
-                   "value");
-  }
-  template <class F>
-  bool becomes(const std::string& script, F condition) {
-    const auto until = now() + browser_patience;
-    while (!condition(value_of(script))) {
-      if (now() > until) return false;
-      (void)sleep_for(20ms);
-    }
-    return true;
-  }
-  bool becomes(const std::string& script, const char* text) {
-    return becomes(script, [&](const std::string& v) { return v == text; });
-  }
-  // All that was asked for so far.
-  const std::set<std::string>& asked_for() const noexcept { return urls_; }
-
- private:
-  static std::string text_in(const std::string& answer, const std::string& name) {
-    const std::size_t at = answer.find('"' + name + "\":\"");
-    if (at == std::string::npos) return {};
-    const std::size_t begin = at + name.size() + 4;
-    return answer.substr(begin, answer.find('"', begin) - begin);
-  }
-
-  std::string call(const std::string& method, const std::string& parameters = "{}") {
-    const std::string id = std::to_string(++calls_);
-    std::string text = R"({"id":)" + id + R"(,"method":")" + method + R"(","params":)" + parameters;
-    if (!session_.empty()) text += R"(,"sessionId":")" + session_ + '"';
-    text += '}';
-    text += '\0';
-    child_.in().write(text, browser_patience);
-    std::string answer;
-    do {
-      if (!child_.out().read_until(answer, std::string_view("\0", 1), browser_patience))
-        throw std::runtime_error("the browser has ended");
-      if (answer.find("\"Network.requestWillBeSent\"") != std::string::npos)
-        urls_.insert(text_in(answer.substr(answer.find("\"request\":")), "url"));
-    } while (!answer.starts_with("{\"id\":" + id + ','));
-    return answer;
-  }
-
-  temp_folder profile_;
-  net::child child_;
-  std::string session_;
-  int calls_ = 0;
-  std::set<std::string> urls_;
-};
+using leat::test::browser;
 
 // http-json, and two sensors whose values rise.
 class moving {
  public:
   moving(const std::string& listen, int first) {
-    r_.set("listen", listen).set("title", "Test").start();
+    const value boiler(value::table{
+        {"sensor", {}, value("boiler")}, {"unit", {}, value("C")}, {"high", {}, value(1'000.0)}});
+    r_.set("listen", listen)
+        .set("title", "Test")
+        .set("window", 2s)
+        .set("scales", value::list{boiler})
+        .start();
     if (!eventually([&] { return log_.has("on http://"); })) throw std::runtime_error("it does not listen");
     where = log_.after("on http://");
     where.pop_back();
     group_.go([this, first] {
       for (int i = first;; ++i) {
         for (const char* sensor : {"boiler", "<img src=x onerror=alert(1)>"})
-          if (values_.send({{"sensor", sensor}, {"value", i}}) != send_status::sent) return;
+          if (values_.send({{"sensor", sensor}, {"value", i}, {"min", i - 1}, {"max", i + 1}}) !=
+              send_status::sent)
+            return;
+        if (values_.send({{"sensor", "odd"},
+                          {"value", field_value()},
+                          {"at.x", 1},
+                          {"at.y", 2},
+                          {"list", "[1,{\"a\":true}]"}}) != send_status::sent)
+          return;
         if (sleep_for(20ms) == sleep_result::stopped) return;
       }
     });
@@ -138,14 +58,14 @@ class moving {
 
 TEST_CASE("in a browser, values move, a lost connection comes back, and nothing comes from outside" *
           doctest::timeout(280)) {
-  const std::string program = chromium();
+  const std::string program = leat::test::chromium();
   if (program.empty()) {
     std::printf("skipped: there is no chromium here (Debian: apt install chromium)\n");
     return;
   }
   leat::run(with_procs(2), [&] {
     const std::string status = "document.getElementById('status').textContent";
-    const std::string value = "document.querySelector('.value')?.textContent ?? ''";
+    const std::string value = "document.querySelector('.value span')?.textContent ?? ''";
     auto server = std::make_unique<moving>("127.0.0.1:0", 1);
     const std::string where = server->where;
     browser b(program);
@@ -154,10 +74,31 @@ TEST_CASE("in a browser, values move, a lost connection comes back, and nothing 
     CHECK(b.becomes(value, [](const std::string& v) { return !v.empty(); }));
     const std::string first = b.value_of(value);
     CHECK(b.becomes(value, [&](const std::string& v) { return v != first; }));
-    CHECK(b.becomes("String(document.querySelector('polyline').points.numberOfItems > 10)", "true"));
+    // However fast they come, a trend has as many points as columns.
+    const std::string points =
+        "document.querySelector('[data-name=boiler] .trend').getAttribute('d').split('L').length";
+    CHECK(b.becomes("String(" + points + " > 50)", "true"));
+    CHECK(b.value_of("String(" + points + " <= 242)") == "true");
+    // The least and the greatest of min-max are a band, and no rows of their own.
+    const std::string rows =
+        "[...document.querySelectorAll('[data-name=boiler] dt')].map(e => e.textContent).join()";
+    CHECK(b.value_of(rows) == "range");
+    CHECK(b.value_of(
+              "String(document.querySelector('[data-name=boiler] .band').getAttribute('d').length > 50)") ==
+          "true");
+    CHECK(b.value_of("document.querySelector('[data-name=boiler] .unit').textContent") == "C");
+    // What is no number is told as people would, and has no trend.
+    CHECK(b.value_of(
+              "[...document.querySelectorAll('[data-name=odd] dd')].map(e => e.textContent).join('; ')") ==
+          "x 1, y 2; 1, a yes");
+    CHECK(b.value_of("String(document.querySelector('[data-name=odd] .plot').hidden)") == "true");
+    // One axis for all.
+    CHECK(b.value_of(
+              "String(new Set([...document.querySelectorAll('.times')].map(e => e.textContent)).size)") ==
+          "1");
     // A name is a text, whatever is in it.
     CHECK(b.value_of("[...document.querySelectorAll('h2')].map(e => e.textContent).join()") ==
-          "<img src=x onerror=alert(1)>,boiler");
+          "<img src=x onerror=alert(1)>,boiler,odd");
     CHECK(b.value_of("String(document.images.length)") == "0");
 
     server.reset();
@@ -165,6 +106,7 @@ TEST_CASE("in a browser, values move, a lost connection comes back, and nothing 
     server = std::make_unique<moving>(where, 1'000'000);
     CHECK(b.becomes(status, "live"));
     CHECK(b.becomes(value, [](const std::string& v) { return v.size() == 7; }));
+    CHECK(b.becomes("document.querySelector('.beyond .warning')?.textContent ?? ''", "above 1000 C"));
 
     for (const std::string& url : b.asked_for())
       CHECK_MESSAGE((url.starts_with("http://" + where + "/") || url.starts_with("data:")), url);

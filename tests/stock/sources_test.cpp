@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <condition_variable>
 #include <limits>
+#include <mutex>
 
 #include "stock/fixture.hpp"
 
@@ -16,7 +17,7 @@ TEST_CASE("a ticker counts its ticks and says when they were due") {
     const std::vector<record> all = drained(ticks);
     CHECK(texts_of(all, "count") == std::vector<std::string>{"1", "2", "3"});
     for (const record& t : all) {
-      REQUIRE(t.find("at")->kind() == field_kind::moment);
+      REQUIRE(t.find("at")->kind() == value_kind::moment);
       const nanoseconds age = moment_now() - std::get<moment>(*t.find("at"));
       CHECK((age > -1s && age < patience));
     }
@@ -63,7 +64,7 @@ TEST_CASE("simulated sensors send the same values for the same seed") {
       REQUIRE(a.size() == 40);
       CHECK(texts_of(a, "value") == texts_of(b, "value"));
       CHECK(texts_of(a, "value") != texts_of(c, "value"));
-      CHECK(a[0].find("at")->kind() == field_kind::moment);
+      CHECK(a[0].find("at")->kind() == value_kind::moment);
       CHECK(*a[0].text("sensor") == "boiler");
       CHECK(*a[1].text("sensor") == "tank");
     }

@@ -13,6 +13,7 @@
 #include <leat/base/format.hpp>
 
 #include "support/child.hpp"
+#include "support/soak.hpp"
 #include "support/watchdog.hpp"
 
 namespace {
@@ -86,7 +87,7 @@ std::string take_variable(const char* name) {
 // LEAT_TEST_CASE is the name of the only case to run: `./dev` runs one again by it. A comma would end the
 // name, so any character stands for it. True: one case is wanted.
 bool choose_cases(doctest::Context& context) {
-  context.addFilter(take_variable("LEAT_SOAK") == "1" ? "test-suite" : "test-suite-exclude", "soak");
+  context.addFilter(leat::test::soaking() ? "test-suite" : "test-suite-exclude", "soak");
   std::string name = take_variable("LEAT_TEST_CASE");
   std::replace(name.begin(), name.end(), ',', '?');
   if (!name.empty()) context.addFilter("test-case", name.c_str());

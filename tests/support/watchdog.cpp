@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
@@ -184,7 +185,7 @@ void test_ends() {
 running_test current_test() noexcept { return current; }
 
 nanoseconds default_time_limit() {
-  const nanoseconds usual = std::getenv("LEAT_LONG") ? 540s : 120s;
+  const nanoseconds usual = std::getenv("LEAT_LONG") ? 540s : 300s;
   const char* given = std::getenv("LEAT_TEST_TIME_LIMIT");
   if (!given || !*given) return usual;
   if (const auto limit = parse_duration(given)) return *limit.value;

@@ -4,6 +4,7 @@
 // reader makes it, resolve() makes a plan of it; there is no other way from one to the other.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +16,12 @@ namespace leat::config {
 
 struct named {
   std::string text = {};
-  place at = {};
+  source_location at = {};
 };
 
 struct port_builder {
   named name;
-  place at = {};  // what is given for it
+  source_location at = {};  // what is given for it
   std::vector<named> channels = {};
 };
 
@@ -46,15 +47,27 @@ struct map_builder {
   std::vector<rename> fields = {};
 };
 
+// A port that an override took from a channel.
+struct lost_end {
+  std::string process;
+  std::string channel;
+  port_direction direction = port_direction::in;
+  source_location at = {};
+  std::string why = {};
+};
+
 struct process_builder {
   named id;
+  std::string inside = {};  // made by a template: what its names have before them
+  bool enabled = true;
+  source_location enabled_at = {};
   named use = {};  // without a text: missing, and reported
   value config = {};
-  place config_at = {};
+  source_location config_at = {};
   std::vector<port_builder> in = {}, out = {};
   std::vector<map_builder> maps = {};
   unsigned replicas = 1;
-  place replicas_at = {};
+  source_location replicas_at = {};
   std::optional<std::size_t> stack = {};
   thread_plan thread = {};
   std::optional<nanoseconds> hang = {}, grace = {}, watchdog = {};
@@ -62,26 +75,34 @@ struct process_builder {
   restart_builder restart = {};
   std::vector<delivery_builder> deliveries = {};
   unsigned attempts = 3;
-  place attempts_at = {};
+  source_location attempts_at = {};
   std::optional<named> dead_letter = {};
+  std::optional<state_plan> state = {};
 };
 
 struct reader_builder {
   named reader;
-  overflow full = overflow::block;
+  leat::full full = leat::full::block;
 };
 
 struct channel_builder {
   named id;
   std::optional<named> type = {};
   std::size_t capacity = 0;
-  place capacity_at = {};
-  overflow full = overflow::block;
-  place full_at = {};
+  source_location capacity_at = {};
+  leat::full full = leat::full::block;
+  source_location full_at = {};
   bool copy = false;
-  place fanout_at = {};
+  source_location fanout_at = {};
+  std::optional<named> key = {};
+  std::size_t keys = 1024;
+  source_location keys_at = {};
   bool exported = false;
-  place readers_at = {};
+  bool inject = false;
+  unknown_fields unknown = unknown_fields::tell;
+  source_location unknown_at = {};
+  std::optional<store_plan> store = {};
+  source_location readers_at = {};
   std::vector<reader_builder> readers = {};
 };
 
@@ -90,6 +111,7 @@ struct service_builder {
   nanoseconds drain = std::chrono::seconds(10);
   std::vector<process_builder> processes = {};
   std::vector<channel_builder> channels = {};
+  std::vector<lost_end> lost = {};
 };
 
 struct builder {
@@ -97,14 +119,17 @@ struct builder {
   bool complete = true;
   // The same for classes of plug-ins that could not be loaded.
   bool all_classes = true;
+  std::function<std::string(std::string_view class_name)> where_is = {};  // config.hpp
   std::vector<service_builder> services = {};
   runtime_plan runtime = {};
   // Where keys of [runtime] stand that are compared with one another.
-  place procs_at = {}, spinning_at = {}, max_threads_at = {}, max_memory_at = {};
+  source_location procs_at = {}, spinning_at = {}, max_threads_at = {}, max_memory_at = {};
   supervisor_plan supervisor = {};
+  control_plan control = {};
   nanoseconds hang = std::chrono::seconds(2);
   nanoseconds grace = std::chrono::milliseconds(200);
   std::optional<nanoseconds> watchdog = {};
+  bool hang_given = false, grace_given = false;  // no defaults
   restart_builder restart = {};
 };
 

@@ -2,6 +2,7 @@
 //
 // Which port is joined to which channel.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,13 +29,27 @@ class joiner {
   }
 
   void declare_channels() {
+    const std::set<std::string> named = names_in_use();
     for (index s = 0; s < services_.size(); ++s)
       for (const channel_builder& from : d_.from.services[s].channels) {
+        // All who had to do with it are gone, and it with them.
+        if (is_gone(s, from.id.text) && named.count(d_.out.services[s].name + '/' + from.id.text) == 0)
+          continue;
         channel_plan c{from.id.text, false, s, from.id.at};
         c.capacity = from.capacity;
         c.full = from.full;
         c.copy = from.copy;
+        if (from.key) {
+          c.key = from.key->text;
+          c.key_at = from.key->at;
+          if (c.key.empty()) d_.found.error("key", c.key_at, "'key' must name a field");
+        }
+        c.keys = from.keys;
         c.exported = from.exported;
+        c.inject = from.inject;
+        c.unknown = from.unknown;
+        c.store = from.store;
+        if (c.store) c.full = c.store->full;
         services_[s].channels.emplace(from.id.text, add(std::move(c), &from));
       }
   }
@@ -50,6 +65,28 @@ class joiner {
   struct names {
     std::unordered_map<std::string, index> processes, channels, unnamed;
   };
+
+  // Channels that processes name which run, as "service/name".
+  std::set<std::string> names_in_use() const {
+    std::set<std::string> out;
+    for (index p = 0; p < d_.process_sources.size(); ++p) {
+      const process_builder& from = *d_.process_sources[p];
+      const std::string service = d_.out.services[d_.out.processes[p].service].name + '/';
+      const auto add = [&](const std::string& name) {
+        out.insert(name.find('/') == std::string::npos ? service + name : name);
+      };
+      for (const auto* ports : {&from.in, &from.out})
+        for (const port_builder& port : *ports)
+          for (const named& c : port.channels) add(c.text);
+      if (from.dead_letter) add(from.dead_letter->text);
+    }
+    return out;
+  }
+
+  bool is_gone(index service, const std::string& channel) const {
+    const std::vector<lost_end>& gone = d_.gone[service];
+    return std::any_of(gone.begin(), gone.end(), [&](const lost_end& e) { return e.channel == channel; });
+  }
 
   index add(channel_plan c, const channel_builder* from) {
     const auto number = static_cast<index>(d_.out.channels.size());
@@ -132,10 +169,11 @@ class joiner {
   std::optional<index> find_channel(index process, const named& name, port_direction direction) {
     if (name.text.find('/') != std::string::npos) return find_exported(process, name, direction);
     if (name.text.find('.') != std::string::npos) return find_unnamed(process, name, direction);
-    return find_declared(d_.out.processes[process].service, name);
+    return find_declared(process, name);
   }
 
-  std::optional<index> find_declared(index service, const named& name) {
+  std::optional<index> find_declared(index from, const named& name) {
+    const index service = d_.out.processes[from].service;
     const names& known = services_[service];
     const auto same = known.channels.find(name.text);
     if (same != known.channels.end()) return same->second;
@@ -146,12 +184,23 @@ class joiner {
                          name.text + ".PORT'");
       return std::nullopt;
     }
-    const std::string near =
-        report_unknown("unknown-channel", name.at, "unknown channel '" + name.text + "'", name.text,
-                       channel_names(service), d_.found, "; add a table [channel." + name.text + "]");
-    const auto meant = known.channels.find(near);
-    if (meant == known.channels.end()) return std::nullopt;
-    return meant->second;
+    // Of a template, its own ones come first, as it calls them.
+    const std::string& inside = d_.process_sources[from]->inside;
+    std::vector<std::string_view> among = channel_names(service);
+    if (!inside.empty()) {
+      std::vector<std::string_view> own;
+      for (const std::string_view c : among)
+        if (c.starts_with(inside)) own.push_back(c.substr(inside.size()));
+      among.insert(among.begin(), own.begin(), own.end());
+    }
+    const std::string near = report_unknown(
+        "unknown-channel", name.at, "unknown channel '" + name.text + "'", name.text, among, d_.found,
+        inside.empty()
+            ? "; add a table [channel." + name.text + "]"
+            : "; add a table [template.NAME.channel." + name.text + "], or [channel." + name.text + "]");
+    for (const std::string& whole : {inside + near, near})
+      if (const auto meant = known.channels.find(whole); meant != known.channels.end()) return meant->second;
+    return std::nullopt;
   }
 
   std::vector<std::string_view> channel_names(index service) const {
@@ -186,7 +235,7 @@ class joiner {
     const channel_plan& c = d_.out.channels[channel->second];
     if (service->second == d_.out.processes[process].service) return channel->second;
     if (!c.exported) {
-      finding& f = d_.found.error(
+      diagnostic& f = d_.found.error(
           "export", name.at, "channel '" + c.name + "' of service '" + service->first + "' is not exported");
       f.notes.push_back({c.at, "export = true is missing here"});
     }
@@ -214,6 +263,14 @@ class joiner {
     const std::string writer_name = name.text.substr(0, dot);
     auto writer = known.processes.find(writer_name);
     if (writer == known.processes.end()) {
+      for (const process_builder& p : d_.from.services[service].processes) {
+        if (p.enabled || p.id.text != writer_name) continue;
+        diagnostic& f = d_.found.error(
+            "disabled", name.at,
+            "'" + name.text + "' has no writer: process '" + writer_name + "' is switched off");
+        f.notes.push_back({p.enabled_at, "here"});
+        return std::nullopt;
+      }
       std::vector<std::string_view> all;
       for (const process_builder& p : d_.from.services[service].processes) all.push_back(p.id.text);
       const std::string near = report_unknown(
@@ -233,7 +290,7 @@ class joiner {
 
   void dead_letter(index process, const named& name) {
     process_plan& p = d_.out.processes[process];
-    const std::optional<index> channel = find_declared(p.service, name);
+    const std::optional<index> channel = find_declared(process, name);
     if (!channel) return lost(process, port_direction::out);
     p.dead_letter = channel;
     d_.out.channels[*channel].dead_letters = true;

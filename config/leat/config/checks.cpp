@@ -28,7 +28,7 @@ std::string shown(const joined_type& t) {
 
 // One who takes part in a channel and has an opinion on its type.
 struct opinion {
-  place at;
+  source_location at;
   joined_type type;
   std::string text;
 };
@@ -55,7 +55,7 @@ class type_check {
     const opinion* wrong = find_other(*first);
     if (!wrong) return check_record();
     if (source_ && source_->type) {
-      finding& f =
+      diagnostic& f =
           d_.found.error("type-mismatch", source_->type->at,
                          "channel '" + channel_.name + "' is declared as another type than its ports have");
       f.label = "declared as " + shown(declared_);
@@ -63,8 +63,8 @@ class type_check {
       return;
     }
     const opinion& writer = opinions_.front();
-    finding& f = d_.found.error("type-mismatch", writer.at.known() ? writer.at : wrong->at,
-                                "channel '" + channel_.name + "' joins ports of different types");
+    diagnostic& f = d_.found.error("type-mismatch", writer.at.known() ? writer.at : wrong->at,
+                                   "channel '" + channel_.name + "' joins ports of different types");
     f.label = writer.text;
     if (writer.at.known()) {
       note_others(f, *first);
@@ -104,11 +104,11 @@ class type_check {
     }
     const message_schema* const m = d_.classes.find_message(channel_.message);
     if (channel_.reply.empty() && (!m || !m->as_record.empty())) return;
-    const place at = converts_->at.known() ? converts_->at : channel_.at;
-    finding& f = d_.found.error("type-mismatch", at,
-                                "channel '" + channel_.name + "' carries " +
-                                    shown({channel_.message, channel_.reply}) +
-                                    ", which has no fields that a record could have");
+    const source_location at = converts_->at.known() ? converts_->at : channel_.at;
+    diagnostic& f = d_.found.error("type-mismatch", at,
+                                   "channel '" + channel_.name + "' carries " +
+                                       shown({channel_.message, channel_.reply}) +
+                                       ", which has no fields that a record could have");
     f.label = who + " is for records";
   }
 
@@ -137,7 +137,7 @@ class type_check {
     return other == opinions_.end() ? nullptr : &*other;
   }
 
-  void note_others(finding& f, const joined_type& than) const {
+  void note_others(diagnostic& f, const joined_type& than) const {
     constexpr std::size_t enough = 4;
     for (const opinion& o : opinions_)
       if (!(o.type == than) && f.notes.size() < enough) f.notes.push_back({o.at, o.text});
@@ -164,12 +164,29 @@ void check_ends(draft& d, const channel_plan& c) {
     d.found.error("unused-channel", c.at, "channel '" + c.name + "' has no writer and no reader");
     return;
   }
-  if (no_writer && !lost_writer) d.found.error("no-writer", c.at, "channel '" + c.name + "' has no writer");
+  if (no_writer && !lost_writer)
+    d.note_gone(d.found.error("no-writer", c.at, "channel '" + c.name + "' has no writer"), c.service, c.name,
+                port_direction::out,
+                " any more; switch off those that read it too, or let another write to it");
   if (!no_reader || lost_reader) return;
   if (c.exported)
     d.found.warning("no-reader", c.at, "channel '" + c.name + "' is exported, but nobody here reads it");
   else
-    d.found.error("no-reader", c.at, "channel '" + c.name + "' has no reader");
+    d.note_gone(d.found.error("no-reader", c.at, "channel '" + c.name + "' has no reader"), c.service, c.name,
+                port_direction::in,
+                " any more; switch off those that write to it too, or let another read it");
+}
+
+// Whether a policy is for a process that is switched off: it has no reader to be of.
+bool is_off(const draft& d, const channel_plan& c, std::string_view reader) {
+  for (index s = 0; s < d.from.services.size(); ++s)
+    for (const process_builder& p : d.from.services[s].processes) {
+      if (p.enabled) continue;
+      const std::string& service = d.out.services[s].name;
+      if (s == c.service ? p.id.text == reader : service == reader || service + '/' + p.id.text == reader)
+        return true;
+    }
+  return false;
 }
 
 // Whether the name in `reader = { name = policy }` means this reader.
@@ -192,7 +209,7 @@ void check_policies(draft& d, channel_plan& c, const channel_builder& from) {
       e.full = r.full;
       used = true;
     }
-    if (used || d.lost_readers[c.service]) continue;
+    if (used || d.lost_readers[c.service] || is_off(d, c, r.reader.text)) continue;
     const std::string text = "channel '" + c.name + "' has no reader '" + r.reader.text + "'";
     std::vector<std::string> owners;
     for (const endpoint& e : c.readers) {
@@ -206,15 +223,51 @@ void check_policies(draft& d, channel_plan& c, const channel_builder& from) {
     else
       d.found.error("unknown-reader", r.reader.at, text + did_you_mean(near)).suggestion = near;
   }
-  if (c.full == overflow::latest && from.capacity_at.known() && c.capacity != 1) {
-    finding& f = d.found.warning("capacity", from.capacity_at, "'capacity' means nothing here");
-    f.notes.push_back({from.full_at, "such a channel keeps one value"});
+  if (c.full == leat::full::latest && from.capacity_at.known() && c.capacity != 1) {
+    diagnostic& f = d.found.warning("capacity", from.capacity_at, "'capacity' means nothing here");
+    f.notes.push_back({from.full_at, c.key.empty() ? "such a channel keeps one value"
+                                                   : "such a channel keeps one value of each key"});
   }
+  const bool latest = c.full == leat::full::latest ||
+                      std::any_of(c.readers.begin(), c.readers.end(),
+                                  [](const endpoint& e) { return e.full == leat::full::latest; });
+  if (from.keys_at.known() && (c.key.empty() || !latest))
+    d.found.warning("key", from.keys_at, "'keys' means nothing without 'key' and full = \"latest\"");
   if (c.copy && c.capacity == 0) {
     d.found.warning("capacity", from.capacity_at,
                     "a channel that copies holds at least one value for each reader");
     c.capacity = 1;
   }
+}
+
+// What does not go with a store.
+void check_store(draft& d, const channel_plan& c, const channel_builder& from) {
+  if (!c.store) return;
+  const std::string stored = "a stored channel ";
+  if (from.full_at.known())
+    d.found.error("store", from.full_at, stored + "has the policy of its store: say 'full' there");
+  if (c.copy)
+    d.found.error("store", from.fanout_at,
+                  stored + "has one place of reading: copy first, and give each copy a channel with a store");
+  if (from.key) d.found.error("store", from.key->at, stored + "has no 'key'");
+  if (!c.reply.empty())
+    d.found.error("store", c.store->at,
+                  "requests cannot be stored: nobody would wait for the answer after a restart");
+}
+
+const port_schema* schema_of(const draft& d, const endpoint& e) {
+  const process_plan& p = d.out.processes[e.process];
+  return e.port < p.ports.size() ? p.ports[e.port].schema : nullptr;
+}
+
+// By what one of its ends says: a port for records does not know.
+bool carries_uncopyable(const draft& d, const channel_plan& c) {
+  const auto uncopied = [&](const endpoint& e) {
+    const port_schema* const s = schema_of(d, e);
+    return s && !s->copyable;
+  };
+  return std::any_of(c.writers.begin(), c.writers.end(), uncopied) ||
+         std::any_of(c.readers.begin(), c.readers.end(), uncopied);
 }
 
 // Each value goes to one of them: seldom meant where they do different things.
@@ -235,7 +288,31 @@ void check_competition(draft& d, const channel_plan& c, const channel_builder* f
   d.found.warning("compete", c.at,
                   "each value of channel '" + c.name + "' goes to one of its readers, " + names + ": " +
                       (from ? "" : "declare it in a table; ") +
-                      "fanout = \"copy\" gives it to all, \"compete\" says that this is meant");
+                      (carries_uncopyable(d, c) ? "'" + c.message + "' cannot be copied; fanout = "
+                                                : "fanout = \"copy\" gives it to all, ") +
+                      "\"compete\" says that this is meant");
+}
+
+// Values that can only be moved have one reader: no copies for all, and no port that sends to several
+// channels.
+void check_copies(draft& d, index number) {
+  const channel_plan& c = d.out.channels[number];
+  const bool uncopyable = carries_uncopyable(d, c);
+  if (c.copy && !c.reply.empty()) {
+    d.found.error("policy", c.at, "channel '" + c.name + "' carries requests, which cannot be copied");
+  } else if (c.copy && uncopyable) {
+    d.found.error("policy", c.at,
+                  "channel '" + c.name + "' carries '" + c.message +
+                      "', which cannot be copied: with fanout = \"compete\" each value goes to one reader");
+  }
+  for (const endpoint& e : c.writers) {
+    const port_schema* const s = schema_of(d, e);
+    if (!s || (!uncopyable && s->reply.empty())) continue;
+    if (d.out.processes[e.process].ports[e.port].channels.front() == number) continue;
+    d.found.error("policy", e.at.known() ? e.at : c.at,
+                  "port '" + s->name + "' sends " + (s->reply.empty() ? "'" + c.message + "'" : "requests") +
+                      ", which cannot be copied: it can go to one channel only");
+  }
 }
 
 }  // namespace
@@ -245,10 +322,12 @@ void check_channels(draft& d) {
     channel_plan& c = d.out.channels[i];
     type_check(d, i).run();
     check_ends(d, c);
-    if (d.channel_sources[i]) check_policies(d, c, *d.channel_sources[i]);
+    if (d.channel_sources[i]) {
+      check_policies(d, c, *d.channel_sources[i]);
+      check_store(d, c, *d.channel_sources[i]);
+    }
     check_competition(d, c, d.channel_sources[i]);
-    if (c.copy && !c.reply.empty())
-      d.found.error("policy", c.at, "channel '" + c.name + "' carries requests, which cannot be copied");
+    check_copies(d, i);
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,7 +13,8 @@
 #include <vector>
 
 #include <leat/base/schema.hpp>
-#include <leat/config/finding.hpp>
+#include <leat/config/diagnostic.hpp>
+#include <leat/config/expanded.hpp>
 #include <leat/config/plan.hpp>
 #include <leat/config/plugin_file.hpp>
 #include <leat/config/source.hpp>
@@ -25,14 +27,28 @@ struct options {
   std::size_t max_file_size = std::size_t{16} << 20;
   // Makes the classes of a plug-in part of the catalog. Called for each that a file names, before any class
   // is looked up; false: it could not, and said so. Empty: plug-ins are left alone.
-  std::function<bool(const plugin_file& file, findings& found)> load_plugin = {};
+  std::function<bool(const plugin_file& file, diagnostics& found)> load_plugin = {};
+  // Where else a class is that the catalog does not have, and what to do about it; "": nobody knows. Asked when a
+  // file uses such a class.
+  std::function<std::string(std::string_view class_name)> where_is = {};
+  // PATH=VALUE, set after all files (set_argument.hpp).
+  std::vector<std::string> set = {};
+  bool expand = false;  // checked::expanded is wanted
+  // The deployment as it is simulated, with the stand-ins of [simulate.NAME]; or as it runs, and what is wrong with
+  // it when it is simulated is found as well.
+  enum class stand_ins : std::uint8_t { unused, checked, used };
+  stand_ins simulation = stand_ins::unused;
 };
 
 struct checked {
   source_set sources = {};
-  findings found = {};  // sorted
+  diagnostics found = {};  // sorted
   // Only when there is no error. It points into the catalog.
   std::optional<config::plan> plan = {};
+  std::vector<std::string> stand_ins = {};  // where they are used: the processes that have one, "plant/bus"
+  // The same configuration as plain files, without templates, parameters, variables and overrides. The first one
+  // stands for all; empty where files could not be read.
+  std::vector<expanded_file> expanded = {};
 };
 
 // Each path is a file, or a folder of *.toml. Services that a deployment lists are read too, each file once.

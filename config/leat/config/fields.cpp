@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include <leat/base/field_steps.hpp>
 #include <leat/config/resolve.hpp>
 #include <leat/config/suggest.hpp>
 #include <leat/config/values.hpp>
@@ -30,20 +31,44 @@ class fields {
  public:
   fields() = default;
   explicit fields(std::vector<record_field> all) : all_(std::move(all)) {
-    for (std::size_t i = 0; i < all_.size(); ++i) by_name_.emplace(all_[i].name, i);
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      by_name_.emplace(all_[i].name, i);
+      (void)any_field_around(all_[i].name,
+                             [&](std::string_view outer) { return outers_.insert(outer), false; });
+    }
   }
   fields(const fields&) = delete;
   fields& operator=(const fields&) = delete;
 
+  // By its path.
   const record_field* find(std::string_view name) const {
-    const auto at = by_name_.find(name);
-    return at == by_name_.end() ? nullptr : &all_[at->second];
+    static const record_field anything;
+    if (const record_field* const same = named(name)) return same;
+    const std::string pattern = field_pattern(name);
+    if (const record_field* const same = named(pattern)) return same;
+    if (outers_.contains(pattern)) return &anything;  // "where" of "where.lat"
+    const bool unknown = any_field_around(pattern, [&](std::string_view outer) {
+      const record_field* const around = named(outer);
+      return around && (around->kind == value_kind::any || (is_nested(*around) && !has_parts(outer)));
+    });
+    return unknown ? &anything : nullptr;
+  }
+  // Fields within it are known.
+  bool has_parts(std::string_view name) const { return outers_.contains(name); }
+  static bool is_nested(const record_field& f) noexcept {
+    return f.kind == value_kind::table || f.kind == value_kind::list;
   }
   const std::vector<record_field>& all() const noexcept { return all_; }
 
  private:
+  const record_field* named(std::string_view name) const {
+    const auto at = by_name_.find(name);
+    return at == by_name_.end() ? nullptr : &all_[at->second];
+  }
+
   std::vector<record_field> all_;
   std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::unordered_set<std::string_view> outers_;  // what any of them is within
 };
 using known_fields = std::shared_ptr<const fields>;  // null: not known
 
@@ -53,7 +78,7 @@ known_fields joined(const known_fields& some, const known_fields& more) {
   std::vector<record_field> out = some->all();
   for (std::size_t i = 0; i < out.size(); ++i)
     if (const record_field* const same = more->find(out[i].name); same && same->kind != out[i].kind)
-      out[i].kind = field_kind::any;
+      out[i].kind = value_kind::any;
   for (const record_field& f : more->all())
     if (!some->find(f.name)) out.push_back(f);
   return std::make_shared<const fields>(std::move(out));
@@ -61,22 +86,37 @@ known_fields joined(const known_fields& some, const known_fields& more) {
 
 // As field_renames does it at run time: who takes the name of another displaces it.
 known_fields renamed(const known_fields& from, const std::vector<rename_plan>& names,
-                     std::string rename_plan::*is, std::string rename_plan::*becomes) {
+                     std::string rename_plan::* is, std::string rename_plan::* becomes) {
   if (!from || names.empty()) return from;
-  std::unordered_map<std::string_view, std::string_view> changes;
-  std::unordered_set<std::string_view> taken;
+  std::unordered_map<std::string, std::string> changes;
+  std::unordered_set<std::string> taken;
   for (const rename_plan& r : names) {
-    changes.emplace(r.*is, r.*becomes);
-    if (from->find(r.*is)) taken.insert(r.*becomes);
+    changes.emplace(field_pattern(r.*is), field_pattern(r.*becomes));
+    if (from->find(r.*is)) taken.insert(field_pattern(r.*becomes));
   }
   std::vector<record_field> out;
   for (record_field f : from->all()) {
-    if (const auto change = changes.find(f.name); change != changes.end())
-      f.name = change->second;
+    auto change = changes.find(f.name);
+    std::string rest;
+    // A table takes what is within it along.
+    if (change == changes.end())
+      (void)any_field_around(f.name, [&](std::string_view outer) {
+        change = changes.find(std::string(outer));
+        rest = f.name.substr(outer.size());
+        return change != changes.end();
+      });
+    if (change != changes.end())
+      f.name = f.name == change->first ? change->second : change->second + rest;
     else if (taken.contains(f.name))
       continue;
     out.push_back(std::move(f));
   }
+  // What is within something that is not known further.
+  std::unordered_set<std::string> there;
+  for (const record_field& f : out) there.insert(f.name);
+  for (const rename_plan& r : names)
+    if (std::string name = field_pattern(r.*becomes); from->find(r.*is) && there.insert(name).second)
+      out.push_back({std::move(name)});
   return std::make_shared<const fields>(std::move(out));
 }
 
@@ -107,8 +147,14 @@ class field_check {
         if (!s.field_of.empty()) check_setting(p, s);
       for (index i = 0; i < process.ports.size(); ++i)
         if (process.ports[i].schema && process.ports[i].schema->needs) check_needs(p, i);
+      for (index i = 0; i < process.ports.size(); ++i)
+        if (process.ports[i].schema && process.ports[i].schema->validate) ask_class(p, i);
     }
-    for (index c = 0; c < d_.out.channels.size(); ++c) check_dead_letters(c);
+    for (index c = 0; c < d_.out.channels.size(); ++c) {
+      check_dead_letters(c);
+      check_unknown(c);
+      check_key(c);
+    }
   }
 
  private:
@@ -182,7 +228,7 @@ class field_check {
   }
 
   // Where the file joins the port to the channel.
-  place joined_at(index process, index port, index channel) const {
+  source_location joined_at(index process, index port, index channel) const {
     const channel_plan& c = d_.out.channels[channel];
     for (const std::vector<endpoint>* ends : {&c.readers, &c.writers})
       for (const endpoint& e : *ends)
@@ -190,12 +236,13 @@ class field_check {
     return d_.process_sources[process]->use.at;
   }
 
-  void unknown_field(place at, const std::string& what, std::string_view name, const fields& among) {
+  void unknown_field(source_location at, const std::string& what, std::string_view name,
+                     const fields& among) {
     std::vector<std::string_view> names;
     names.reserve(among.all().size());
     for (const record_field& f : among.all()) names.push_back(f.name);
     const std::string near = nearest_while_few(name, names, d_.found);
-    finding& f = d_.found.error("unknown-field", at, what + did_you_mean(near));
+    diagnostic& f = d_.found.error("unknown-field", at, what + did_you_mean(near));
     f.suggestion = near;
     if (near.empty()) f.label = "it has " + list_of(among.all());
   }
@@ -216,7 +263,7 @@ class field_check {
     for (const index c : at.channels) check_map(process, port, c);
     const known_fields known = of_in_port(process, port);
     if (!known) return;
-    const place where = joined_at(process, port, at.channels.front());
+    const source_location where = joined_at(process, port, at.channels.front());
     const std::string who = d_.out.processes[process].name + '.' + at.schema->name;
     for (const record_field& wanted : at.schema->fields) {
       const record_field* const got = known->find(wanted.name);
@@ -230,11 +277,11 @@ class field_check {
     }
   }
 
-  void check_kind(place at, const std::string& who, const record_field& got, field_kind wanted) {
+  void check_kind(source_location at, const std::string& who, const record_field& got, value_kind wanted) {
     if (may_become(got.kind, wanted)) return;
     d_.found.error("field-type", at,
-                   who + " needs " + to_string(wanted) + " in field '" + got.name + "', which holds " +
-                       to_string(got.kind));
+                   who + " needs " + in_words(wanted) + " in field '" + got.name + "', which holds " +
+                       in_words(got.kind));
   }
 
   void check_setting(index process, const setting_schema& s) {
@@ -256,7 +303,7 @@ class field_check {
       const auto* const name = v->get_if<std::string>();
       if (!name || name->empty()) continue;
       const bool written = v->at().known();
-      const place at = written ? v->at() : joined_at(process, number, port->channels.front());
+      const source_location at = written ? v->at() : joined_at(process, number, port->channels.front());
       const record_field* const got = known->find(*name);
       const std::string who = p.name + '.' + port->schema->name;
       if (got)
@@ -294,7 +341,8 @@ class field_check {
     const std::string who = p.name + '.' + at.schema->name;
     for (const needed_field& f : wanted) {
       const bool written = f.named_by && f.named_by->at().known();
-      const place where = written ? f.named_by->at() : joined_at(process, port, at.channels.front());
+      const source_location where =
+          written ? f.named_by->at() : joined_at(process, port, at.channels.front());
       const record_field* const got = known->find(f.name);
       if (got)
         check_kind(where, who, *got, f.kind);
@@ -303,6 +351,27 @@ class field_check {
                       "there is no field '" + f.name + "' at " + who +
                           (written ? "" : ", which " + words_for(p, f.named_by)),
                       f.name, *known);
+    }
+  }
+
+  // What the class itself finds, once the fields are known.
+  void ask_class(index process, index port) {
+    const process_plan& p = d_.out.processes[process];
+    const port_plan& at = p.ports[port];
+    if (!d_.good_settings[process] || at.channels.empty()) return;
+    const known_fields known = of_in_port(process, port);
+    if (!known) return;
+    std::vector<setting_diagnostic> all;
+    try {
+      all = at.schema->validate(p.settings, known->all());
+    } catch (const std::exception&) {
+      return;
+    }
+    for (const setting_diagnostic& f : all) {
+      const bool written = f.part && f.part->at().known();
+      const source_location where = written ? f.part->at() : joined_at(process, port, at.channels.front());
+      diagnostic& told = d_.found.error("syntax", where, p.name + '.' + at.schema->name + ": " + f.why);
+      if (written) told.part = part_of_text(f, *f.part);
     }
   }
 
@@ -323,9 +392,11 @@ class field_check {
       const known_fields wanted = of_channel(c);
       if (!sent || !wanted) continue;
       const known_fields going = renamed(sent, at.names, &rename_plan::here, &rename_plan::there);
-      const place where = joined_at(process, port, c);
+      const source_location where = joined_at(process, port, c);
       const std::string who = "message '" + d_.out.channels[c].message + "' of " + channel_name(c);
+      const std::size_t before = d_.found.errors();
       for (const record_field& f : wanted->all()) {
+        if (f.kind == value_kind::table && wanted->has_parts(f.name)) continue;  // the parts are asked for
         const record_field* const got = going->find(f.name);
         if (!got && !f.optional)
           unknown_field(where,
@@ -335,7 +406,29 @@ class field_check {
         else if (got)
           check_kind(where, who, *got, f.kind);
       }
+      if (d_.found.errors() == before) check_left_out(process, port, c, *going, *wanted);
     }
+  }
+
+  // What the port sends and the message has no place for.
+  void check_left_out(index process, index port, index channel, const fields& going, const fields& wanted) {
+    const channel_plan& c = d_.out.channels[channel];
+    if (c.unknown == unknown_fields::drop) return;
+    std::vector<record_field> lost;
+    for (const record_field& f : going.all())
+      if (!(fields::is_nested(f) && going.has_parts(f.name)) && !wanted.find(f.name)) lost.push_back(f);
+    if (lost.empty()) return;
+    const std::string what = "message '" + c.message + "' of " + channel_name(channel) +
+                             (lost.size() == 1 ? " has no field " : " has no fields ") + list_of(lost) +
+                             ", which " + d_.out.processes[process].name + '.' +
+                             d_.out.processes[process].ports[port].schema->name + " sends";
+    const source_location where = joined_at(process, port, channel);
+    if (c.unknown == unknown_fields::error)
+      d_.found.error("field-left-out", where, what);
+    else
+      d_.found.warning("field-left-out", where,
+                       what + ": left out (unknown = \"drop\" in [channel." + c.name +
+                           "] says that this is meant, \"error\" refuses it)");
   }
 
   // A value that is given up goes there as it came.
@@ -351,6 +444,65 @@ class field_check {
                        "channel '" + c.name + "' is for '" + c.message + "', but " + d_.port_name(e) +
                            " gives up '" + source.message + "'");
       }
+    }
+  }
+
+  void check_unknown(index channel) {
+    const channel_builder* const from = d_.channel_sources[channel];
+    const channel_plan& c = d_.out.channels[channel];
+    if (!from || !from->unknown_at.known() || c.message.empty()) return;
+    const bool converts = std::any_of(c.writers.begin(), c.writers.end(), [&](const endpoint& e) {
+      const port_schema* const s = d_.out.processes[e.process].ports[e.port].schema;
+      return s && s->converts;
+    });
+    if (c.message == records || !converts)
+      d_.found.warning(
+          "unknown", from->unknown_at,
+          "'unknown' means nothing here: no records become messages of " + channel_name(channel));
+  }
+
+  // Of a channel: there, as far as that is known, and of a kind that can be compared exactly.
+  void check_key(index channel) {
+    const channel_plan& c = d_.out.channels[channel];
+    if (c.key.empty()) return;
+    if (!c.reply.empty()) {
+      d_.found.error("key", c.key_at, channel_name(channel) + " carries requests, which have no key");
+      return;
+    }
+    const known_fields known = of_channel(channel);
+    if (!known) {
+      const message_schema* const m = d_.classes.find_message(c.message);
+      if (m && c.message != records)
+        d_.found.error(
+            "key", c.key_at,
+            channel_name(channel) + " carries '" + c.message + "', which has no field that could be a key");
+      return;
+    }
+    const record_field* found = known->find(c.key);
+    field_steps steps;
+    const field_path_fault fault = parse_field_path(c.key, steps);
+    if (!found && !fault.why.empty()) {
+      d_.found.error("key", c.key_at, "'key' is no path of a field: " + fault.why);
+      return;
+    }
+    std::string path;
+    for (std::size_t i = 0; !found && i < steps.size(); ++i) {
+      if (steps[i].is_index)
+        path += "[]";
+      else
+        append_field_name(path, steps[i].name);
+      const record_field* const here = known->find(path);
+      if (i + 1 == steps.size()) found = here;
+      // What is within it is not known.
+      if (here && here->kind == value_kind::any) return;
+    }
+    if (!found) {
+      unknown_field(c.key_at, channel_name(channel) + " has no field '" + c.key + "'", c.key, *known);
+    } else if (found->kind == value_kind::real || found->kind == value_kind::list ||
+               found->kind == value_kind::table) {
+      d_.found.error("key", c.key_at,
+                     "field '" + c.key + "' holds " + in_words(found->kind) +
+                         ", which is no key: a text, a whole number, true or false, or a time is");
     }
   }
 

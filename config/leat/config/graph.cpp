@@ -20,8 +20,8 @@ graph edges_of(const plan& p, bool only_blocking) {
     const channel_plan& channel = p.channels[c];
     for (const endpoint& writer : channel.writers) out[writer.process].push_back(processes + c);
     for (const endpoint& reader : channel.readers) {
-      const overflow full = channel.copy ? reader.full : channel.full;
-      if (!only_blocking || full == overflow::block) out[processes + c].push_back(reader.process);
+      const leat::full full = channel.copy ? reader.full : channel.full;
+      if (!only_blocking || full == leat::full::block) out[processes + c].push_back(reader.process);
     }
   }
   return out;
@@ -128,6 +128,9 @@ const char* to_string(flavour f) noexcept {
     case flavour::latest: return "latest";
     case flavour::rendezvous: return "rendezvous";
     case flavour::broadcast: return "broadcast";
+    case flavour::keyed: return "keyed";
+    case flavour::latest_by_key: return "latest by key";
+    case flavour::stored: return "stored";
   }
   return "?";
 }
@@ -150,20 +153,32 @@ party_count count_parties(const plan& p, const channel_plan& c) {
   return out;
 }
 
-overflow effective_policy(const channel_plan& c) {
+unsigned reading_replicas(const plan& p, const channel_plan& c) {
+  std::vector<index> reading;
+  for (const endpoint& e : c.readers) reading.push_back(e.process);
+  std::sort(reading.begin(), reading.end());
+  reading.erase(std::unique(reading.begin(), reading.end()), reading.end());
+  unsigned n = 0;
+  for (const index i : reading) n += p.processes[i].replicas;
+  return n;
+}
+
+leat::full effective_policy(const channel_plan& c) {
   return c.copy && c.readers.size() == 1 ? c.readers.front().full : c.full;
 }
 
 flavour choose_flavour(const plan& p, const channel_plan& c) {
+  if (c.store) return flavour::stored;
   const party_count n = count_parties(p, c);
   // Readers of other services may yet come and go with their services.
   if (c.copy && (c.readers.size() != 1 || c.exported)) return flavour::broadcast;
-  const overflow full = effective_policy(c);
-  if (full == overflow::latest) return flavour::latest;
+  const leat::full full = effective_policy(c);
+  if (!c.key.empty() && reading_replicas(p, c) > 1) return flavour::keyed;
+  if (full == leat::full::latest) return c.key.empty() ? flavour::latest : flavour::latest_by_key;
   if (c.capacity == 0) return flavour::rendezvous;
-  const bool reader_alone_takes = full != overflow::drop_oldest;
+  const bool reader_alone_takes = full != leat::full::drop_oldest;
   // Requests whose reader has gone are taken out by somebody else.
-  const bool alone = reader_alone_takes && !c.dead_letters && c.reply.empty();
+  const bool alone = reader_alone_takes && !c.dead_letters && c.reply.empty() && !c.inject;
   if (n.writers == 1 && n.readers == 1 && alone) return flavour::single;
   return flavour::many;
 }
@@ -215,14 +230,35 @@ memory_sum sum_memory(const plan& p) {
     if (process.type) out.pools += process.replicas * process.type->object_size;
   }
   for (const channel_plan& c : p.channels) {
-    if (choose_flavour(p, c) != flavour::broadcast) {
-      out.rings += (effective_policy(c) == overflow::latest ? 1 : c.capacity) * c.value_size;
+    const flavour f = choose_flavour(p, c);
+    if (!c.key.empty()) {
+      // A queue for each replica; what is kept by key is in a node with five pointers, and in a table.
+      const auto queue = [&](leat::full full) {
+        return full == leat::full::latest ? c.keys * (c.value_size + 6 * pointer) : c.capacity * c.value_size;
+      };
+      if (f != flavour::broadcast) {
+        out.rings += std::max(1u, reading_replicas(p, c)) * queue(effective_policy(c));
+      } else {
+        for (const endpoint& reader : c.readers)
+          out.rings += p.processes[reader.process].replicas * queue(reader.full);
+      }
+      continue;
+    }
+    if (f == flavour::stored) {
+      // What is ready, and what is not yet written, at most.
+      constexpr std::uint64_t ready = 1 << 18, unwritten = 1 << 20;
+      out.rings +=
+          std::max<std::uint64_t>(c.capacity * c.value_size, ready) + std::min(c.store->max, unwritten);
+      continue;
+    }
+    if (f != flavour::broadcast) {
+      out.rings += (effective_policy(c) == leat::full::latest ? 1 : c.capacity) * c.value_size;
       continue;
     }
     // The values once, and a ring of pointers for each reader.
     out.rings += c.capacity * c.value_size;
     for (const endpoint& reader : c.readers)
-      out.rings += (reader.full == overflow::latest ? 1 : c.capacity) * pointer;
+      out.rings += (reader.full == leat::full::latest ? 1 : c.capacity) * pointer;
   }
   return out;
 }

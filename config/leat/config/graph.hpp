@@ -17,6 +17,9 @@ enum class flavour : std::uint8_t {
   latest,      // one value, the last
   rendezvous,  // no room: they meet
   broadcast,   // every reading process has its own ring
+  keyed,       // every reading replica has its own, and gets the values of its keys
+  latest_by_key,
+  stored,  // in a file, and as far as they fit in memory
 };
 const char* to_string(flavour f) noexcept;
 
@@ -28,11 +31,14 @@ struct party_count {
 };
 party_count count_parties(const plan& p, const channel_plan& c);
 
+// Replicas of the processes that read it.
+unsigned reading_replicas(const plan& p, const channel_plan& c);
+
 // A channel that copies to a single reading process is no broadcast: it has that reader's policy.
 flavour choose_flavour(const plan& p, const channel_plan& c);
 
 // What a send meets when the channel is full, as far as it is the same for all readers.
-overflow effective_policy(const channel_plan& c);
+leat::full effective_policy(const channel_plan& c);
 
 // Processes from sinks to sources: each stands behind those that read what it writes, except in a cycle.
 std::vector<index> sinks_first(const plan& p);

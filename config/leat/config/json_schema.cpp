@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <leat/config/keys.hpp>
+#include <leat/config/parameters.hpp>
 #include <leat/config/render.hpp>
 
 namespace leat::config {
@@ -18,6 +19,9 @@ constexpr std::string_view variable = R"(\$\{)";
 constexpr std::string_view duration_pattern = R"(^0$|^([0-9]+(\.[0-9]+)?(d|h|m|s|ms|us|ns))+$|\$\{)";
 constexpr std::string_view size_pattern = R"(^[0-9]+(\.[0-9]+)?([kKMGTPE]|[KMGTPE]iB)?$|\$\{)";
 constexpr std::string_view id_pattern = "^[A-Za-z0-9_-]+$";
+constexpr std::string_view ids_pattern = "^[A-Za-z0-9_*-]+$";  // of an override: all that fit
+
+constexpr std::string_view stand_ins_pattern = "^[A-Za-z0-9_*/-]+$";  // SERVICE/PROCESS as well
 
 // "name":value pairs with their commas.
 class object {
@@ -71,36 +75,57 @@ void describe_fields(object& out, const std::vector<setting_schema>& fields);
 
 void describe_setting(object& out, const setting_schema& s) {
   switch (s.kind) {
-    case setting_kind::integer:
-    case setting_kind::real:
-      out.text("type", s.kind == setting_kind::integer ? "integer" : "number");
+    case value_kind::integer:
+    case value_kind::real:
+      // A text only from a variable.
+      out.raw("type", s.kind == value_kind::integer ? R"(["integer","string"])" : R"(["number","string"])")
+          .text("pattern", variable);
       if (s.least) out.raw("minimum", json_of(s.least));
       if (s.most) out.raw("maximum", json_of(s.most));
       break;
-    case setting_kind::boolean: out.text("type", "boolean"); break;
-    case setting_kind::text: out.text("type", "string"); break;
-    case setting_kind::duration: out.text("type", "string").text("pattern", duration_pattern); break;
-    case setting_kind::size: out.text("type", "string").text("pattern", size_pattern); break;
-    case setting_kind::enumeration:
+    case value_kind::boolean: out.raw("type", R"(["boolean","string"])").text("pattern", variable); break;
+    case value_kind::text: out.text("type", "string"); break;
+    case value_kind::duration: out.text("type", "string").text("pattern", duration_pattern); break;
+    case value_kind::size: out.text("type", "string").text("pattern", size_pattern); break;
+    case value_kind::enumeration:
       out.text("type", "string")
           .raw("anyOf",
                "[{\"enum\":" + array_of_texts(s.names) + "},{\"pattern\":" + json_quoted(variable) + "}]");
       break;
-    case setting_kind::list: {
-      out.text("type", "array");
+    case value_kind::list: {
+      // A parameter may stand for all of it.
+      out.raw("type", R"(["array","string"])").text("pattern", variable);
       object element;
       if (!s.element.empty()) describe_setting(element, s.element.front());
       out.raw("items", element.done());
       break;
     }
-    case setting_kind::structure: describe_fields(out, s.fields); break;
+    case value_kind::table:
+      if (!s.element.empty()) {
+        object member;
+        describe_setting(member, s.element.front());
+        out.text("type", "object").raw("additionalProperties", member.done());
+      } else {
+        describe_fields(out, s.fields);
+      }
+      break;
+    default: break;  // no setting is that
   }
+}
+
+// JSON Schema has no limits for texts with units: they are in the description.
+std::string description_of(const setting_schema& s) {
+  const setting_schema& inner = s.element.empty() ? s : s.element.front();
+  const bool in_words =
+      (inner.kind == value_kind::duration || inner.kind == value_kind::size) && (inner.least || inner.most);
+  if (!in_words) return s.help;
+  return s.help.empty() ? describe_type(s) : s.help + " (" + describe_type(s) + ')';
 }
 
 std::string setting_json(const setting_schema& s) {
   object out;
   describe_setting(out, s);
-  if (!s.help.empty()) out.text("description", s.help);
+  if (const std::string text = description_of(s); !text.empty()) out.text("description", text);
   if (s.default_value) out.raw("default", json_of(s.default_value));
   return out.done();
 }
@@ -120,10 +145,10 @@ std::string reference(std::string_view section) {
   return object().text("$ref", "#/definitions/" + std::string(section)).done();
 }
 
-std::string by_name(const std::string& of) {
+std::string by_name(const std::string& of, std::string_view pattern = id_pattern) {
   return object()
       .text("type", "object")
-      .raw("propertyNames", object().text("pattern", id_pattern).done())
+      .raw("propertyNames", object().text("pattern", pattern).done())
       .raw("additionalProperties", of)
       .done();
 }
@@ -159,8 +184,36 @@ std::string key_json(const key_info& k) {
                object().text("type", "object").raw("additionalProperties", R"({"type":"string"})").done());
       break;
     case key_shape::section: out.raw("allOf", '[' + reference(k.type.name) + ']'); break;
-    case key_shape::named_section: out.raw("allOf", '[' + by_name(reference(k.type.name)) + ']'); break;
-    case key_shape::overrides: out.raw("allOf", '[' + by_name(reference("override")) + ']'); break;
+    case key_shape::named_section:
+      out.raw("allOf", '[' +
+                           (k.type.name == "simulate" ? by_name(reference("simulate"), stand_ins_pattern)
+                                                      : by_name(reference(k.type.name))) +
+                           ']');
+      break;
+    case key_shape::services:
+      out.text("type", "array")
+          .raw(
+              "items",
+              R"({"anyOf":[{"type":"string"},{"type":"object","additionalProperties":false,"required":["file"],)"
+              R"("properties":{"file":{"type":"string"},"name":{"type":"string"},"with":{"type":"object"}}}]})");
+      break;
+    case key_shape::parameters: {
+      const std::string type = "{\"enum\":" + array_of_texts(parameter_types) + '}';
+      const std::string table =
+          object()
+              .text("type", "object")
+              .raw("additionalProperties", "false")
+              .raw("required", R"(["type"])")
+              .raw("properties",
+                   object().raw("type", type).raw("default", "{}").raw("help", R"({"type":"string"})").done())
+              .done();
+      out.text("type", "object").raw("additionalProperties", "{\"anyOf\":[" + type + ',' + table + "]}");
+      break;
+    }
+    case key_shape::uses: out.raw("allOf", '[' + by_name(by_name(reference("use"))) + ']'); break;
+    case key_shape::overrides:
+      out.raw("allOf", '[' + by_name(reference("override"), ids_pattern) + ']');
+      break;
   }
   if (!k.type.help.empty()) out.text("description", k.type.help);
   if (k.shape == key_shape::word_or)
@@ -212,7 +265,10 @@ std::string section_json(const key_section& s, const catalog* classes, bool part
     if (!with_classes || k.type.name != "use") properties.raw(k.type.name, key_json(k));
     if (k.type.required && !partly) required.push_back(k.type.name);
   }
-  out.text("type", "object").raw("additionalProperties", "false").raw("properties", properties.done());
+  if (partly) properties.raw("unset", R"({"type":"array","items":{"type":"string"}})");
+  // The other keys of a use are parameters.
+  out.text("type", "object").raw("additionalProperties", s.name == "use" ? "true" : "false");
+  out.raw("properties", properties.done());
   if (!required.empty()) out.raw("required", array_of_texts(required));
   return out.done();
 }
@@ -228,7 +284,7 @@ std::string json_schema(const catalog* classes) {
     if (!s.name.empty()) definitions.raw(s.name, section_json(s, classes, false));
   object parts;
   for (const char* name : {"process", "channel"})
-    parts.raw(name, by_name(section_json(section_of(name), nullptr, true)));
+    parts.raw(name, by_name(section_json(section_of(name), nullptr, true), ids_pattern));
   parts.raw("service", section_json(section_of("service"), nullptr, true));
   definitions.raw("override", object()
                                   .text("type", "object")

@@ -24,6 +24,9 @@ enum class key_shape : std::uint8_t {
   section,        // a table whose keys are those of the section of this name
   named_section,  // a table of such tables, by name
   overrides,      // a table by service of what overrides it
+  services,       // a list of files, and of tables that use one
+  parameters,     // a table: parameter = its type, or a table with it
+  uses,           // a table by template of tables by name
 };
 
 struct key_info {

@@ -3,22 +3,20 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include <leat/config/keys.hpp>
+#include <leat/config/overrides.hpp>
+#include <leat/config/stand_ins.hpp>
+#include <leat/config/templates.hpp>
 #include <leat/config/values.hpp>
 
 namespace leat::config {
 
 namespace {
-
-bool is_id(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  });
-}
 
 value_member* find_member(value::table& among, std::string_view key) {
   const auto found =
@@ -26,48 +24,14 @@ value_member* find_member(value::table& among, std::string_view key) {
   return found == among.end() ? nullptr : &*found;
 }
 
-// Puts the members of `from` beside those of `into`. What both have is there twice, unless both are tables.
-void join(value& into, const value& from, const std::string& path, findings& found) {
-  auto* left = into.get_if<value::table>();
-  const auto* right = from.get_if<value::table>();
-  if (!left || !right) return;
-  for (const value_member& m : *right) {
-    value_member* same = find_member(*left, m.key);
-    if (!same) {
-      left->push_back(m);
-    } else if (same->value.kind() == value_kind::table && m.value.kind() == value_kind::table) {
-      join(same->value, m.value, path + '.' + m.key, found);
-    } else {
-      finding& f = found.error("duplicate", m.key_at, "'" + m.key + "' of [" + path + "] is there twice");
-      f.notes.push_back({same->key_at, "first here"});
-    }
-  }
-}
-
-// Replaces what `from` has, tables key by key.
-void overlay(value& into, const value& from) {
-  auto* left = into.get_if<value::table>();
-  const auto* right = from.get_if<value::table>();
-  if (!left || !right) {
-    into = from;
-    return;
-  }
-  for (const value_member& m : *right) {
-    if (value_member* same = find_member(*left, m.key)) {
-      overlay(same->value, m.value);
-      same->key_at = m.key_at;
-    } else {
-      left->push_back(m);
-    }
-  }
-}
-
 class merger {
  public:
-  merger(const source_set& sources, findings& found) : sources_(sources), found_(found) {}
+  merger(const source_set& sources, const catalog& classes, diagnostics& found)
+      : sources_(sources), classes_(classes), found_(found) {}
 
   void file(const parsed_file& f) {
     file_parts parts;
+    parts.rank = f.rank;
     const key_section& top = section_of("");
     std::vector<std::string_view> names;
     for (const key_info& k : top.keys) names.push_back(k.type.name);
@@ -88,13 +52,28 @@ class merger {
     if (!parts.has_version)
       found_.error("version", {f.file, 1, 1, 1},
                    "'leat = " + std::to_string(grammar_version) + "' is missing: the version of the grammar");
-    if (!parts.is_service) return;
+    if (!parts.is_service) {
+      std::move(parts.service.stand_ins.begin(), parts.service.stand_ins.end(),
+                std::back_inserter(out_.other_stand_ins));
+      return;
+    }
     name(parts.service, f.file);
     add(std::move(parts.service));
   }
 
-  merged take() {
-    apply_overrides();
+  merged take(const set_values& sets, bool simulated) {
+    std::stable_sort(shared_.begin(), shared_.end(),
+                     [](const shared_part& a, const shared_part& b) { return a.rank < b.rank; });
+    for (const shared_part& p : shared_) section(p.key, p.table);
+    for (const shared_part& p : shared_)
+      if (p.key == "override")
+        apply_overrides(out_, p.table, classes_, sources_, {.services_unread = services_unread_}, found_);
+    if (simulated) apply_stand_ins(out_, classes_, sources_, services_unread_, found_);
+    section("runtime", sets.runtime);
+    section("supervisor", sets.supervisor);
+    section("control", sets.control);
+    apply_overrides(out_, sets.overrides, classes_, sources_,
+                    {.services_unread = services_unread_, .by_argument = true}, found_);
     return std::move(out_);
   }
 
@@ -103,6 +82,14 @@ class merger {
     merged_service service;
     bool is_service = false;
     bool has_version = false;
+    std::size_t rank = 0;
+  };
+
+  // What is said of the deployment, in the order in which it counts.
+  struct shared_part {
+    std::size_t rank;
+    std::string key;
+    value table;
   };
 
   void part(const key_info& k, const value_member& m, file_parts& parts) {
@@ -117,6 +104,8 @@ class merger {
       (void)check_value(k.type, m.value, "'" + m.key + "'", found_);
       return;
     }
+    // They have been looked at before.
+    if (k.shape == key_shape::services || k.shape == key_shape::uses || key == "template") return;
     if (!m.value) return;
     if (m.value.kind() != value_kind::table) {
       found_.error("type", m.value.at(),
@@ -125,18 +114,19 @@ class merger {
     }
     if (key == "service") {
       parts.is_service = true;
-      section(service.service, key, m);
+      if (service.service)
+        overlay(service.service, m.value);
+      else
+        service.service = m.value;
       service.name.at = m.key_at;
     } else if (key == "process" || key == "channel") {
       parts.is_service = true;
       if (!service.name.at.known()) service.name.at = m.key_at;
       members(key, m, key == "process" ? service.processes : service.channels);
-    } else if (key == "runtime") {
-      section(out_.runtime, key, m);
-    } else if (key == "supervisor") {
-      section(out_.supervisor, key, m);
+    } else if (key == "simulate") {
+      for (const value_member& one : m.value.get<value::table>()) service.stand_ins.push_back(one);
     } else {
-      section(overrides_, key, m);
+      shared_.push_back(shared_part{parts.rank, key, m.value});
     }
   }
 
@@ -150,11 +140,17 @@ class merger {
       (void)check_value(wanted, v, "'leat'", found_);
   }
 
-  void section(value& into, const std::string& key, const value_member& m) {
-    if (into)
-      join(into, m.value, key, found_);
+  // A later one replaces keys of an earlier one.
+  void section(std::string_view key, const value& table) {
+    value* into = key == "runtime"      ? &out_.runtime
+                  : key == "supervisor" ? &out_.supervisor
+                  : key == "control"    ? &out_.control
+                                        : nullptr;
+    if (!into || !table) return;
+    if (*into)
+      overlay(*into, table, '[' + std::string(key) + ']', &found_);
     else
-      into = m.value;
+      *into = table;
   }
 
   void members(const std::string& key, const value_member& group, std::vector<value_member>& into) {
@@ -162,7 +158,7 @@ class merger {
     const bool second = !into.empty();
     for (const value_member& m : group.value.get<value::table>()) {
       if (const value_member* same = second ? find_member(into, m.key) : nullptr) {
-        finding& f = found_.error("duplicate", m.key_at, '[' + key + '.' + m.key + "] is there twice");
+        diagnostic& f = found_.error("duplicate", m.key_at, '[' + key + '.' + m.key + "] is there twice");
         f.notes.push_back({same->key_at, "first here"});
         continue;
       }
@@ -200,97 +196,29 @@ class merger {
   void add(merged_service s) {
     const auto [same, fresh] = by_name_.emplace(s.name.text, out_.services.size());
     if (!fresh && !s.name.text.empty()) {
-      finding& f = found_.error("duplicate", s.name.at, "service '" + s.name.text + "' is there twice");
+      diagnostic& f = found_.error("duplicate", s.name.at, "service '" + s.name.text + "' is there twice");
       f.notes.push_back({out_.services[same->second].name.at, "first here"});
       return;
     }
     out_.services.push_back(std::move(s));
   }
 
-  void apply_overrides() {
-    const auto* services = overrides_.get_if<value::table>();
-    if (!services) return;
-    for (const value_member& m : *services) {
-      const auto found = by_name_.find(m.key);
-      if (found == by_name_.end()) {
-        if (services_unread_) continue;
-        std::vector<std::string_view> names;
-        for (const merged_service& s : out_.services) names.push_back(s.name.text);
-        report_unknown("unknown-service", m.key_at, "unknown service '" + m.key + "'", m.key, names, found_);
-      } else if (m.value.kind() != value_kind::table) {
-        found_.error("type", m.value.at(),
-                     "[override." + m.key + "] must be a table, not " + kind_with_article(m.value.kind()));
-      } else {
-        override_service(out_.services[found->second], m);
-      }
-    }
-  }
-
-  void override_service(merged_service& s, const value_member& m) {
-    for (const value_member& part : m.value.get<value::table>()) {
-      std::string key = part.key;
-      if (key != "process" && key != "channel" && key != "service") {
-        key = report_unknown("unknown-key", part.key_at,
-                             "unknown key '" + part.key + "' in [override." + m.key + ']', part.key,
-                             {"process", "channel", "service"}, found_);
-        if (key.empty()) continue;
-      }
-      if (part.value.kind() != value_kind::table) {
-        found_.error("type", part.value.at(),
-                     "'" + part.key + "' must be a table, not " + kind_with_article(part.value.kind()));
-        continue;
-      }
-      if (key == "service") {
-        override_keys(s, part);
-        continue;
-      }
-      std::vector<value_member>& among = key == "process" ? s.processes : s.channels;
-      for (const value_member& one : part.value.get<value::table>()) {
-        value_member* target = find_member(among, one.key);
-        if (target) {
-          if (one.value.kind() == value_kind::table)
-            overlay(target->value, one.value);
-          else
-            found_.error("type", one.value.at(),
-                         "'" + one.key + "' must be a table, not " + kind_with_article(one.value.kind()));
-          continue;
-        }
-        std::vector<std::string_view> names;
-        names.reserve(among.size());
-        for (const value_member& other : among) names.push_back(other.key);
-        report_unknown(key == "process" ? "unknown-process" : "unknown-channel", one.key_at,
-                       "service '" + s.name.text + "' has no " + key + " '" + one.key + "'", one.key, names,
-                       found_);
-      }
-    }
-  }
-
-  void override_keys(merged_service& s, const value_member& part) {
-    const value* name = part.value.find("name");
-    if (name) {
-      found_.error("override", name->at(), "the name of a service cannot be overridden");
-      return;
-    }
-    if (s.service)
-      overlay(s.service, part.value);
-    else
-      s.service = part.value;
-  }
-
   const source_set& sources_;
-  findings& found_;
+  const catalog& classes_;
+  diagnostics& found_;
   merged out_;
-  value overrides_;
+  std::vector<shared_part> shared_;
   bool services_unread_ = false;  // a mistyped `services`: nobody knows what it lists
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 
 }  // namespace
 
-merged merge(const parsed_files& files, const source_set& sources, findings& found) {
-  merger m(sources, found);
+merged merge(const parsed_files& files, const set_values& sets, bool simulated, const source_set& sources,
+             const catalog& classes, diagnostics& found) {
+  merger m(sources, classes, found);
   for (const parsed_file& f : files.files) m.file(f);
-  return m.take();
+  return m.take(sets, simulated);
 }
 
 }  // namespace leat::config

@@ -57,7 +57,7 @@ class scanner {
   void malformed() {
     if (!foreign()) at_ = text_.size();
   }
-  place here() const noexcept { return {file_, line_, column_, 1}; }
+  source_location here() const noexcept { return {file_, line_, column_, 1}; }
 
   static bool is_bare(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -78,7 +78,7 @@ class scanner {
   void skip_string() {
     const char quote = peek();
     const bool many_lines = peek(1) == quote && peek(2) == quote;
-    const place begin = here();
+    const source_location begin = here();
     for (int i = 0; i < (many_lines ? 3 : 1); ++i) advance();
     while (!done()) {
       const char c = peek();
@@ -98,14 +98,14 @@ class scanner {
       }
       advance();
     }
-    if (out_.unclosed) return;
-    out_.unclosed = outline::fault{begin, "bad TOML: the string that begins here has no closing quote"};
-    if (many_lines) {
-      out_.unclosed->at.length = 3;
-      out_.unclosed->text += "s: three of them, as at its begin";
-    } else {
-      out_.unclosed->text += " on its line";
-    }
+    source_location at = begin;
+    if (many_lines) at.length = 3;
+    mistaken(at, std::string("the string that begins here has no closing quote") +
+                     (many_lines ? "s: three of them, as at its begin" : " on its line"));
+  }
+
+  void mistaken(source_location at, const std::string& text) {
+    if (!out_.mistake) out_.mistake = outline::fault{at, "bad TOML: " + text};
   }
 
   // a . "b" . c, into path; stops in front of what follows.
@@ -179,15 +179,24 @@ class scanner {
     enum class wants : std::uint8_t { value, key, end };
     wants next = wants::value;
     std::string open;  // brackets and braces
+    std::vector<source_location> opened;
+    std::optional<source_location> comma;  // if nothing stands behind it
     const auto close = [&](char bracket) {
       if (open.empty() || open.back() != bracket) return malformed();
+      if (bracket == '{' && comma) mistaken(*comma, "an inline table has no comma before its }");
       open.pop_back();
+      opened.pop_back();
       advance();
       next = wants::end;
     };
     while (!done()) {
       const char c = peek();
       if (c == '\n' && open.empty()) return;
+      if (c == '\n' && open.back() == '{')
+        mistaken(opened.back(),
+                 "an inline table { } ends on the line where it begins; one of several lines has a header of "
+                 "its own, as "
+                 "[process.NAME.config]");
       if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
         advance();
       } else if (c == '#') {
@@ -199,6 +208,7 @@ class scanner {
         if (open.size() == max_depth)
           return refuse("brackets in more than " + std::to_string(max_depth) + " levels: too deep");
         open += c;
+        opened.push_back(here());
         next = c == '[' ? wants::value : wants::key;
         advance();
       } else if (c == ']') {
@@ -210,11 +220,13 @@ class scanner {
         next = wants::end;
       } else if (next == wants::key) {
         std::string path;
+        comma.reset();
         if (!key(path) || peek() != '=') return malformed();
         advance();
         next = wants::value;
       } else if (c == ',' && !open.empty()) {
         next = open.back() == '[' ? wants::value : wants::key;
+        if (next == wants::key) comma = here();
         advance();
       } else {
         return malformed();
@@ -225,11 +237,28 @@ class scanner {
   // A number, a date, true or false. The parser looks at all of it, quotes or not, before it decides.
   void skip_token() {
     const std::size_t begin = at_;
+    source_location at = here();
     while (!done() && std::string_view(" \t\r\n,]}#").find(peek()) == std::string_view::npos) {
       if (foreign()) return;
       advance();
     }
-    if (at_ == begin) malformed();
+    if (at_ == begin) return malformed();
+    at.length = column_ - at.column;
+    bare_text(text_.substr(begin, at_ - begin), at);
+  }
+
+  // A word, a path: what begins like neither a number nor anything else that stands without quotes.
+  void bare_text(std::string_view word, source_location at) {
+    const char first = word.front();
+    const bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
+    if (!letter && std::string_view("/~_$@%*:").find(first) == std::string_view::npos) return;
+    for (const std::string_view known : {"true", "false", "inf", "nan"})
+      if (word == known) return;
+    for (const std::string_view flag :
+         {"True", "False", "TRUE", "FALSE", "yes", "no", "Yes", "No", "on", "off", "On", "Off"})
+      if (word == flag) return mistaken(at, "a flag is `true` or `false`; text needs quotes");
+    const bool has_quotes = word.find_first_of("\"'\\") != std::string_view::npos;
+    mistaken(at, "text needs quotes" + (has_quotes ? std::string() : ": \"" + std::string(word) + '"'));
   }
 
   void refuse(std::string text) { out_.refused = outline::fault{here(), std::move(text)}; }

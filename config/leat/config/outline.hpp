@@ -23,21 +23,22 @@ struct outline {
     bool header = false;          // [path], else path = value
     bool array = false;           // [[path]]
     std::string path = {};        // segments joined by U+0001, with the header's in front
-    place at = {};                // the brackets of a header, the key without its value
+    source_location at = {};      // the brackets of a header, the key without its value
     std::size_t offset = 0;       // of its first byte
     std::size_t length = 0;       // in bytes, of what `at` spans
     std::uint32_t last_line = 0;  // where its value ends
   };
   struct fault {
-    place at = {};
+    source_location at = {};
     std::string text = {};
   };
 
   std::vector<statement> statements = {};
   std::optional<fault> refused = {};  // the scan ended there
-  // The opening quote of the first string that is never closed. The parser complains of where it ends
-  // instead.
-  std::optional<fault> unclosed = {};
+  // The first of the mistakes that are made most, said at the place where it is made: a string that is never
+  // closed, a text without quotes, an inline table that goes on behind its line or has a comma at its end.
+  // None of them is TOML; the parser complains too, of what it meets there or later.
+  std::optional<fault> mistake = {};
   // Characters behind a line-ending backslash, where the parser looks for blanks; as escapes they do no harm.
   std::vector<std::size_t> to_escape = {};
 };

@@ -5,9 +5,9 @@
 
 namespace leat::config {
 
-const char* to_string(overflow o) noexcept { return policy_names[static_cast<std::size_t>(o)].data(); }
+const char* to_string(full f) noexcept { return policy_names[static_cast<std::size_t>(f)].data(); }
 
-std::string plan::where(const place& at) const {
+std::string plan::where(const source_location& at) const {
   if (!at.known() || at.file >= files.size()) return {};
   return files[at.file] + ':' + std::to_string(at.line);
 }

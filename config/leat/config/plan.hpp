@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include <leat/base/full.hpp>
+#include <leat/base/restart_policy.hpp>
+#include <leat/base/runtime_options.hpp>
 #include <leat/base/schema.hpp>
 #include <leat/base/value.hpp>
 
@@ -18,39 +21,16 @@ namespace leat::config {
 
 using index = std::uint32_t;
 
-// What a send does when there is no room; the same as leat::full, in the same order.
-enum class overflow : std::uint8_t { block, drop_newest, drop_oldest, latest, fail };
-const char* to_string(overflow o) noexcept;  // as in a file: "drop-newest"
+const char* to_string(full f) noexcept;  // as in a file: "drop-newest"
 
 enum class delivery : std::uint8_t { at_most_once, at_least_once };
-enum class restart_when : std::uint8_t { always, failure, never };
-enum class restart_strategy : std::uint8_t { one_for_one, one_for_all, rest_for_one };
 enum class limit_action : std::uint8_t { stop_service, exit };
 enum class deadlock_action : std::uint8_t { report, restart };
+enum class host_action : std::uint8_t { exit, dump };
 
-struct restart_plan {
-  restart_when when = restart_when::failure;
-  restart_strategy strategy = restart_strategy::one_for_one;
-  unsigned burst = 5;
-  nanoseconds window = std::chrono::seconds(60);
-  nanoseconds backoff = std::chrono::milliseconds(100);
-  nanoseconds longest_backoff = std::chrono::seconds(10);
-};
-
-// [runtime]: the fields of leat::runtime_options, and the limits of memory.
-struct runtime_plan {
-  std::optional<unsigned> procs = {};
-  unsigned run_queue = 256;
-  std::optional<unsigned> spinning = {};
-  unsigned max_threads = 10000;
-  unsigned max_quarantined = 64;
-  nanoseconds slice = std::chrono::milliseconds(10);
-  std::size_t stack = 64 * 1024;
-  std::vector<unsigned> cpus = {};
-  std::vector<place> cpus_at = {};  // each of them
-  nanoseconds trace = nanoseconds::zero();
-  nanoseconds grace = std::chrono::milliseconds(200);
-  bool stack_census = false;
+// [runtime]: the limits of memory are the program's.
+struct runtime_plan : runtime_options {
+  std::vector<source_location> cpus_at = {};  // each of cpus
   bool lock_memory = false;
   std::optional<std::uint64_t> max_memory = {};
 };
@@ -58,6 +38,21 @@ struct runtime_plan {
 struct supervisor_plan {
   limit_action on_limit = limit_action::stop_service;
   deadlock_action on_deadlock = deadlock_action::report;
+  nanoseconds host_hang = std::chrono::seconds(10);
+  host_action on_host_hang = host_action::exit;
+};
+
+// [control]: the doors by which a running deployment is seen and steered.
+struct control_plan {
+  std::string name = {};  // empty: by the first file
+  bool socket = true;
+  std::string listen = {};  // empty: no TCP
+  source_location listen_at = {};
+  std::vector<std::string> hosts = {};  // empty: this machine's own
+  std::string token_file = {};
+  source_location token_file_at = {};
+  std::size_t clients = 64;
+  nanoseconds blame_after = std::chrono::seconds(5);
 };
 
 struct thread_plan {
@@ -66,10 +61,27 @@ struct thread_plan {
   std::optional<unsigned> priority = {};
 };
 
+// Where the states of a process outlive the program.
+struct state_plan {
+  std::string folder;
+  source_location at = {};
+  nanoseconds every = std::chrono::seconds(1);
+};
+
+// Where the values of a channel outlive the program.
+struct store_plan {
+  std::string folder;
+  source_location at = {};
+  std::uint64_t max = std::uint64_t{64} << 20;  // bytes
+  // How old a value may get before it is on the disk; zero: before its send returns; max(): as the system likes.
+  nanoseconds sync = std::chrono::seconds(1);
+  leat::full full = leat::full::block;
+};
+
 // A field of records at a port: what the process calls it, and what the channel's messages call it.
 struct rename_plan {
   std::string here, there;
-  place here_at = {}, there_at = {};
+  source_location here_at = {}, there_at = {};
 };
 
 struct port_plan {
@@ -82,7 +94,7 @@ struct port_plan {
 struct process_plan {
   std::string name;
   index service = 0;
-  place at = {};  // its name
+  source_location at = {};  // its name
   const class_schema* type = nullptr;
   value settings = {};                // a table: each setting of the class that is given or has a default
   std::vector<port_plan> ports = {};  // one per port of the class, in its order
@@ -93,39 +105,46 @@ struct process_plan {
   nanoseconds grace = std::chrono::milliseconds(200);
   std::optional<nanoseconds> watchdog = {};
   bool critical = false;
-  restart_plan restart = {};
+  restart_policy restart = {};
   unsigned attempts = 3;
   std::optional<index> dead_letter = {};  // a channel
+  std::optional<state_plan> state = {};
 };
 
 // A port at a channel.
 struct endpoint {
   index process = 0;
   index port = 0;
-  place at = {};  // where the channel is named; unknown for the writer of an unnamed channel
-  overflow full = overflow::block;  // of a reader: when its share is full
+  source_location at = {};  // where the channel is named; unknown for the writer of an unnamed channel
+  leat::full full = leat::full::block;  // of a reader: when its share is full
 };
 
 struct channel_plan {
   std::string name;  // "raw", or "probe.value" for an unnamed one
   bool unnamed = false;
   index service = 0;
-  place at = {};
+  source_location at = {};
   std::string message = {};
   std::string reply = {};  // not empty: requests that are answered
   std::uint64_t value_size = 0;
   std::size_t capacity = 0;
-  overflow full = overflow::block;
-  bool copy = false;  // every reading process gets every value
+  leat::full full = leat::full::block;
+  bool copy = false;     // every reading process gets every value
+  std::string key = {};  // a field of its messages, by its path; empty: none
+  source_location key_at = {};
+  std::size_t keys = 1024;  // with `latest`
   bool exported = false;
-  bool dead_letters = false;  // supervisors write to it as well
+  bool inject = false;                            // another may send into it while it runs
+  bool dead_letters = false;                      // supervisors write to it as well
+  unknown_fields unknown = unknown_fields::tell;  // of records that are sent into it
+  std::optional<store_plan> store = {};           // then `full` is the store's
   std::vector<endpoint> writers = {};
   std::vector<endpoint> readers = {};
 };
 
 struct service_plan {
   std::string name;
-  place at = {};
+  source_location at = {};
   nanoseconds drain = std::chrono::seconds(10);
   std::vector<index> processes = {};  // in the order of the file
   std::vector<index> channels = {};
@@ -138,9 +157,10 @@ struct memory_sum {
 };
 
 struct plan {
-  std::vector<std::string> files = {};  // place::file is an index into it
+  std::vector<std::string> files = {};  // source_location::file is an index into it
   runtime_plan runtime = {};
   supervisor_plan supervisor = {};
+  control_plan control = {};
   std::vector<service_plan> services = {};
   std::vector<process_plan> processes = {};
   std::vector<channel_plan> channels = {};
@@ -150,7 +170,7 @@ struct plan {
   std::string full_name(const channel_plan& c) const { return services[c.service].name + '/' + c.name; }
   std::string full_name(const process_plan& p) const { return services[p.service].name + '/' + p.name; }
   // "climate.toml:39", for reports while it runs.
-  std::string where(const place& at) const;
+  std::string where(const source_location& at) const;
 };
 
 }  // namespace leat::config

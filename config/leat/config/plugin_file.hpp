@@ -10,7 +10,7 @@ namespace leat::config {
 // A shared object that a file names in `plugins`.
 struct plugin_file {
   std::string path;  // relative ones begin at the folder of the file that names it
-  place at;
+  source_location at;
 };
 
 }  // namespace leat::config

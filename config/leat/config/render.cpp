@@ -28,12 +28,24 @@ void append_character(std::string& out, std::string_view line, std::size_t at, c
     out.append(line.substr(at, step.next - at));
 }
 
+// Whether this byte is of the password in "scheme://user:password@host": what is shown may go into a log.
+bool is_of_password(std::string_view line, std::size_t byte) noexcept {
+  constexpr std::string_view ends = " \t\"'";
+  const std::size_t before = line.substr(0, byte).find_last_of(ends);
+  const std::size_t scheme = line.find("://", before == line.npos ? 0 : before);
+  if (scheme == line.npos || scheme >= byte) return false;
+  const std::size_t begin = scheme + 3;
+  const std::string_view url = line.substr(begin, line.find_first_of(ends, begin) - begin);
+  const std::size_t at = url.rfind('@'), colon = url.find(':');
+  return at != url.npos && colon < at && byte > begin + colon && byte < begin + at;
+}
+
 struct shown_line {
   std::string text;
   std::string carets;
 };
 
-shown_line show(std::string_view line, const place& at) {
+shown_line show(std::string_view line, const source_location& at) {
   shown_line out;
   const std::size_t first = at.column > 0 ? at.column - 1 : 0;
   const std::size_t last = first + std::max<std::uint32_t>(at.length, 1);  // behind it
@@ -58,6 +70,8 @@ shown_line show(std::string_view line, const place& at) {
       }
       if (step.character == '\t')
         out.text.append(columns, ' ');
+      else if (is_of_password(line, i))
+        out.text.append(columns, '*');
       else
         append_character(out.text, line, i, step);
       if (number < last) out.carets.append(columns, number < first ? ' ' : '^');
@@ -74,8 +88,8 @@ shown_line show(std::string_view line, const place& at) {
   return out;
 }
 
-void append_lines(std::string& out, const source_set& sources, const place& at, std::string_view label,
-                  const colours& c) {
+void append_lines(std::string& out, const source_set& sources, const source_location& at,
+                  std::string_view label, const colours& c) {
   if (!at.known() || at.file >= sources.size()) return;
   const shown_line shown = show(sources[at.file].line(at.line), at);
   char number[16];
@@ -89,7 +103,7 @@ void append_lines(std::string& out, const source_set& sources, const place& at, 
   out.append(c.off).append("\n");
 }
 
-std::string where(const source_set& sources, const place& at) {
+std::string where(const source_set& sources, const source_location& at) {
   std::string out = at.file < sources.size() ? sources[at.file].name() : "leat";
   if (at.known()) out += ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
   return out;
@@ -106,25 +120,27 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-void append_place_json(std::string& out, const source_set& sources, const place& at) {
+void append_location_json(std::string& out, const source_set& sources, const source_location& at) {
   out += "\"file\":" + (at.file < sources.size() ? json_quoted(sources[at.file].name()) : "null");
   out += ",\"line\":" + std::to_string(at.line) + ",\"column\":" + std::to_string(at.column) +
          ",\"length\":" + std::to_string(at.length);
 }
 
-void append_json(std::string& out, const finding& f, const source_set& sources) {
-  out += f.severity == severity::error ? "{\"severity\":\"error\"" : "{\"severity\":\"warning\"";
+void append_json(std::string& out, const diagnostic& f, const source_set& sources) {
+  out += f.severity == severity::error     ? "{\"severity\":\"error\""
+         : f.severity == severity::warning ? "{\"severity\":\"warning\""
+                                           : "{\"severity\":\"note\"";
   out += ",\"rule\":" + json_quoted(f.rule) + ',';
-  append_place_json(out, sources, f.at);
+  append_location_json(out, sources, f.at);
   out += ",\"message\":" + json_quoted(f.text);
   if (!f.label.empty()) out += ",\"label\":" + json_quoted(f.label);
   if (!f.suggestion.empty()) out += ",\"suggestion\":" + json_quoted(f.suggestion);
   if (!f.notes.empty()) {
     out += ",\"notes\":[";
-    for (const finding_note& n : f.notes) {
+    for (const diagnostic_note& n : f.notes) {
       if (&n != f.notes.data()) out += ',';
       out += '{';
-      append_place_json(out, sources, n.at);
+      append_location_json(out, sources, n.at);
       out += ",\"message\":" + json_quoted(n.text) + '}';
     }
     out += ']';
@@ -134,17 +150,23 @@ void append_json(std::string& out, const finding& f, const source_set& sources) 
 
 }  // namespace
 
-std::string render(const findings& found, const source_set& sources, bool colour) {
+namespace {
+
+std::string render_all(const std::vector<diagnostic>& all, const source_set& sources, bool colour) {
   const colours& c = colour ? bright : plain;
   std::string out;
-  for (const finding& f : found.all()) {
-    const bool error = f.severity == severity::error;
+  for (const diagnostic& f : all) {
     out.append(c.place).append(printable(where(sources, f.at))).append(":").append(c.off);
-    out.append(error ? c.error : c.warning).append(error ? " error:" : " warning:").append(c.off);
+    switch (f.severity) {
+      case severity::error: out.append(c.error).append(" error:"); break;
+      case severity::warning: out.append(c.warning).append(" warning:"); break;
+      case severity::remark: out.append(c.carets).append(" note:"); break;
+    }
+    out.append(c.off);
     out.append(" ").append(printable(f.text)).append("\n");
     append_lines(out, sources, f.at, printable(f.label), c);
     std::uint32_t file = f.at.file;
-    for (const finding_note& n : f.notes) {
+    for (const diagnostic_note& n : f.notes) {
       if (n.at.file != file || !n.at.known())
         out.append("      in ")
             .append(c.place)
@@ -158,7 +180,17 @@ std::string render(const findings& found, const source_set& sources, bool colour
   return out;
 }
 
-std::string render_json(const findings& found, const source_set& sources) {
+}  // namespace
+
+std::string render(const diagnostics& found, const source_set& sources, bool colour) {
+  return render_all(found.all(), sources, colour);
+}
+
+std::string render_remarks(const diagnostics& found, const source_set& sources, bool colour) {
+  return render_all(found.remarks(), sources, colour);
+}
+
+std::string render_json(const diagnostics& found, const source_set& sources, bool with_remarks) {
   std::string out = "{\"errors\":[";
   severity group = severity::error;
   bool first = true;
@@ -169,17 +201,26 @@ std::string render_json(const findings& found, const source_set& sources) {
   };
   for (const severity wanted : {severity::error, severity::warning}) {
     if (wanted != group) begin_warnings();
-    for (const finding& f : found.all()) {
+    for (const diagnostic& f : found.all()) {
       if (f.severity != wanted) continue;
       if (!first) out += ',';
       first = false;
       append_json(out, f, sources);
     }
   }
-  return out += "]}";
+  out += ']';
+  if (with_remarks) {
+    out += ",\"remarks\":[";
+    for (const diagnostic& f : found.remarks()) {
+      if (&f != found.remarks().data()) out += ',';
+      append_json(out, f, sources);
+    }
+    out += ']';
+  }
+  return out += '}';
 }
 
-std::string summary(const findings& found) {
+std::string summary(const diagnostics& found) {
   const auto count = [](std::size_t n, const char* what) {
     return (n == 0 ? "no" : std::to_string(n)) + ' ' + what + (n == 1 ? "" : "s");
   };

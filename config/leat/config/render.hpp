@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include <leat/config/finding.hpp>
+#include <leat/config/diagnostic.hpp>
 #include <leat/config/source.hpp>
 
 namespace leat::config {
@@ -15,14 +15,17 @@ namespace leat::config {
 //   gateway.toml:39:14: error: channel 'clean' joins ports of different types
 //      39 | out = { ok = "clean" }
 //         |              ^^^^^^^ filter.ok writes 'sample'
-std::string render(const findings& found, const source_set& sources, bool colour = false);
+std::string render(const diagnostics& found, const source_set& sources, bool colour = false);
+
+// The same for its remarks.
+std::string render_remarks(const diagnostics& found, const source_set& sources, bool colour = false);
 
 // {"errors":[...],"warnings":[...]}, each element with severity, rule, file, line, column, length, message,
-// and label, suggestion and notes where there are some.
-std::string render_json(const findings& found, const source_set& sources);
+// and label, suggestion and notes where there are some. With remarks: "remarks":[...] too.
+std::string render_json(const diagnostics& found, const source_set& sources, bool with_remarks = false);
 
 // "3 errors, 1 warning"; "no errors".
-std::string summary(const findings& found);
+std::string summary(const diagnostics& found);
 
 // A JSON string with its quotes. Bytes that are no UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

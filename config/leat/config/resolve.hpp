@@ -10,19 +10,19 @@
 
 #include <leat/base/schema.hpp>
 #include <leat/config/builder.hpp>
-#include <leat/config/finding.hpp>
+#include <leat/config/diagnostic.hpp>
 #include <leat/config/plan.hpp>
 
 namespace leat::config {
 
 // Empty when anything, here or before, was an error.
-std::optional<plan> resolve(const builder& from, const catalog& classes, findings& found);
+std::optional<plan> resolve(const builder& from, const catalog& classes, diagnostics& found);
 
 // The plan in the making, and where its parts come from.
 struct draft {
   const builder& from;
   const catalog& classes;
-  findings& found;
+  diagnostics& found;
   plan out = {};
   // Beside out.processes and out.channels. An unnamed channel has no source.
   std::vector<const process_builder*> process_sources = {};
@@ -34,6 +34,8 @@ struct draft {
   // Services with a name of a channel that could not be resolved: it may be the reader or writer that another
   // channel seems to lack.
   std::vector<bool> lost_readers = {}, lost_writers = {};
+  // By service: the ends of channels that processes had which are switched off, or that overrides took.
+  std::vector<std::vector<lost_end>> gone = {};
   // Ports whose values are dead letters of a channel, by channel.
   std::vector<std::vector<endpoint>> dead_letters = {};
 
@@ -42,6 +44,10 @@ struct draft {
     const port_schema* s = p.ports[e.port].schema;
     return s ? p.name + '.' + s->name : p.name;
   }
+  // Notes of who is gone from the channel of this name, as it is called in its service.
+  // `advice` is added to the text if there are some.
+  void note_gone(diagnostic& f, index service, std::string_view channel, port_direction direction,
+                 std::string_view advice = {}) const;
 };
 
 // The steps of resolve, each in its file.

@@ -11,18 +11,21 @@ namespace leat::config {
 
 namespace {
 
-value check_key(const key_info& k, const value_member& m, findings& found) {
+value check_key(const key_info& k, const value_member& m, diagnostics& found) {
   const std::string what = "'" + m.key + "'";
   if (k.shape == key_shape::setting) return check_value(k.type, m.value, what, found);
   if (k.shape == key_shape::word_or) {
     const auto* text = m.value.get_if<std::string>();
     if (text && *text == k.word) return value();
-    const bool fits = k.type.kind == setting_kind::duration ? text && parse_duration(*text)
-                                                            : m.value.kind() == value_kind::integer;
+    const bool fits = k.type.kind == value_kind::duration ? text && parse_duration(*text)
+                                                          : m.value.kind() == value_kind::integer ||
+                                                                from_variable(k.type.kind, m.value, found);
     if (m.value && !fits) {
-      found.error("type", m.value.at(),
-                  what + " must be " + (k.type.kind == setting_kind::integer ? "an " : "a ") +
-                      describe_type(k.type) + " or " + quoted(k.word) + quotes_hint(k.type.kind, m.value));
+      found
+          .error("type", m.value.at(),
+                 what + " must be " + (k.type.kind == value_kind::integer ? "an " : "a ") +
+                     describe_type(k.type) + " or " + in_quotes(k.word) + quotes_hint(k.type.kind, m.value))
+          .label = said_of(m.value, found);
       return value();
     }
     return check_value(k.type, m.value, what, found);
@@ -36,8 +39,8 @@ value check_key(const key_info& k, const value_member& m, findings& found) {
 
 }  // namespace
 
-section::section(std::string_view name, const value& raw, const std::string& heading, place missing_at,
-                 findings& found) {
+section::section(std::string_view name, const value& raw, const std::string& heading,
+                 source_location missing_at, diagnostics& found) {
   const key_section& grammar = section_of(name);
   std::vector<std::string_view> names;
   for (const key_info& k : grammar.keys) names.push_back(k.type.name);
@@ -71,12 +74,12 @@ section::section(std::string_view name, const value& raw, const std::string& hea
   checked_ = value(std::move(out), raw.at());
 }
 
-place section::at(std::string_view key) const noexcept {
+source_location section::at(std::string_view key) const noexcept {
   const value* v = find(key);
-  return v ? v->at() : place{};
+  return v ? v->at() : source_location{};
 }
 
-place section::key_at(std::string_view key) const noexcept {
+source_location section::key_at(std::string_view key) const noexcept {
   for (const value_member& m : checked_.get<value::table>())
     if (m.key == key) return m.key_at;
   return {};

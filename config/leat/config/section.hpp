@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <leat/base/value.hpp>
-#include <leat/config/finding.hpp>
+#include <leat/config/diagnostic.hpp>
 #include <leat/config/keys.hpp>
 
 namespace leat::config {
@@ -16,15 +16,15 @@ namespace leat::config {
 class section {
  public:
   // Reports unknown keys, and what is required and missing at `missing_at`. raw: a table, or none.
-  section(std::string_view name, const value& raw, const std::string& heading, place missing_at,
-          findings& found);
+  section(std::string_view name, const value& raw, const std::string& heading, source_location missing_at,
+          diagnostics& found);
 
   // The checked value, or the default; nullptr when there is neither. Keys of another shape than setting and
   // word_or are as they were written.
   const value* find(std::string_view key) const noexcept { return checked_.find(key); }
   // Where its value stands; unknown when it is a default.
-  place at(std::string_view key) const noexcept;
-  place key_at(std::string_view key) const noexcept;
+  source_location at(std::string_view key) const noexcept;
+  source_location key_at(std::string_view key) const noexcept;
 
   template <class T>
   std::optional<T> get(std::string_view key) const {

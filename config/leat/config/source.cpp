@@ -25,7 +25,22 @@ std::string_view source_file::line(std::uint32_t number) const noexcept {
 
 std::uint32_t source_set::add(std::string name, std::string text) {
   files_.emplace_back(std::move(name), std::move(text));
-  return static_cast<std::uint32_t>(files_.size() - 1);
+  entries_.push_back(entry{static_cast<std::uint32_t>(files_.size() - 1), size(), true, {}});
+  return size() - 1;
+}
+
+std::uint32_t source_set::add_argument(std::string name, std::string text) {
+  const std::uint32_t added = add(std::move(name), std::move(text));
+  entries_[added].is_file = false;
+  return added;
+}
+
+std::uint32_t source_set::add_use(std::uint32_t file, source_location used_at, std::string what,
+                                  std::string prefix) {
+  const std::uint32_t origin = entries_[file].origin;
+  entries_.push_back(
+      entry{entries_[file].text, origin, false, use{used_at, std::move(what), std::move(prefix)}});
+  return size() - 1;
 }
 
 utf8_step next_character(std::string_view text, std::size_t at) noexcept {

@@ -29,18 +29,18 @@ constexpr std::size_t most_repaired = std::size_t{64} << 20;  // bytes to parse 
 
 class converter {
  public:
-  converter(const source_set& sources, std::uint32_t file, findings& found)
+  converter(const source_set& sources, std::uint32_t file, diagnostics& found)
       : sources_(sources), file_(file), found_(found) {}
 
   value convert(const toml::node& n) const {
-    const place at = place_of(n.source());
+    const source_location at = location_of(n.source());
     if (const auto* t = n.as_table()) {
       value::table members;
       members.reserve(t->size());
       for (auto&& [key, node] : *t) {
         std::string name(key.str());
         if (name.find(mark) != std::string::npos) continue;
-        members.push_back({std::move(name), place_of(key.source()), convert(node)});
+        members.push_back({std::move(name), location_of(key.source()), convert(node)});
       }
       std::stable_sort(members.begin(), members.end(), [](const value_member& a, const value_member& b) {
         return std::pair(a.key_at.line, a.key_at.column) < std::pair(b.key_at.line, b.key_at.column);
@@ -61,8 +61,8 @@ class converter {
     return value();
   }
 
-  place place_of(const toml::source_region& r) const {
-    place at{file_, r.begin.line, r.begin.column, 1};
+  source_location location_of(const toml::source_region& r) const {
+    source_location at{file_, r.begin.line, r.begin.column, 1};
     if (r.end.line == r.begin.line && r.end.column > r.begin.column) {
       at.length = r.end.column - r.begin.column;
     } else if (r.end.line > r.begin.line) {
@@ -78,7 +78,7 @@ class converter {
  private:
   const source_set& sources_;
   std::uint32_t file_;
-  findings& found_;
+  diagnostics& found_;
 };
 
 std::string dotted(std::string_view path) {
@@ -134,7 +134,8 @@ std::string explain(std::string_view description, std::string_view line, std::ui
     while (first > 0 && in_word(first - 1)) --first;
     while (last < line.size() && in_word(last)) ++last;
     const std::string word(line.substr(first, last - first));
-    if (!word.empty() && word[0] >= '0' && word[0] <= '9' && (parse_duration(word) || parse_size(word)))
+    if (word.find_first_not_of("0123456789.") != std::string::npos && word[0] >= '0' && word[0] <= '9' &&
+        (parse_duration(word) || parse_size(word)))
       text += "; durations and sizes are written as strings: \"" + word + '"';
   }
   return "bad TOML: " + text;
@@ -151,8 +152,8 @@ void escape(std::string& text, const std::vector<std::size_t>& offsets) {
 }
 
 // The parser points beside it.
-std::optional<place> find_bad_utf8(std::string_view text, std::uint32_t file) {
-  place at{file, 1, 1, 1};
+std::optional<source_location> find_bad_utf8(std::string_view text, std::uint32_t file) {
+  source_location at{file, 1, 1, 1};
   for (std::size_t i = 0; i < text.size();) {
     const utf8_step step = next_character(text, i);
     if (step.character == 0xfffd && step.next == i + 1) return at;
@@ -168,10 +169,10 @@ std::optional<place> find_bad_utf8(std::string_view text, std::uint32_t file) {
 
 }  // namespace
 
-std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, findings& found) {
+std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, diagnostics& found) {
   std::string text = sources[file].text();
   const converter convert(sources, file, found);
-  if (const std::optional<place> bad = find_bad_utf8(text, file)) {
+  if (const std::optional<source_location> bad = find_bad_utf8(text, file)) {
     found.error("toml", *bad, "bad TOML: a byte that is no UTF-8");
     return std::nullopt;
   }
@@ -190,14 +191,14 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, f
     if (result) return convert.convert(result.table());
     const toml::parse_error& error = result.error();
     const std::string_view description = error.description();
-    place at = convert.place_of(error.source());
+    source_location at = convert.location_of(error.source());
     if (at.line == 0) at = {file, 1, 1, 1};
     if (description.find("cannot redefine existing") != std::string_view::npos) {
       const twice t = find_twice(look, at.line);
       if (t.second) {
-        finding& f = found.error("duplicate", t.second->at,
-                                 (t.second->header ? "table [" : "key '") + dotted(t.second->path) +
-                                     (t.second->header ? "] is there twice" : "' is there twice"));
+        diagnostic& f = found.error("duplicate", t.second->at,
+                                    (t.second->header ? "table [" : "key '") + dotted(t.second->path) +
+                                        (t.second->header ? "] is there twice" : "' is there twice"));
         f.notes.push_back({t.first->at, "first here"});
         if (repairs == most_repairs || static_cast<std::size_t>(repairs) * text.size() > most_repaired ||
             !repair(text, *t.second, repairs))
@@ -205,9 +206,9 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, f
         continue;
       }
     }
-    if (look.unclosed &&
-        std::pair(look.unclosed->at.line, look.unclosed->at.column) <= std::pair(at.line, at.column)) {
-      found.error("toml", look.unclosed->at, look.unclosed->text);
+    if (look.mistake &&
+        std::pair(look.mistake->at.line, look.mistake->at.column) <= std::pair(at.line, at.column)) {
+      found.error("toml", look.mistake->at, look.mistake->text);
       return std::nullopt;
     }
     found.error("toml", at, explain(description, sources[file].line(at.line), at.column));

@@ -35,9 +35,14 @@ void check_open_ports(draft& d, index process) {
     if (s.optional || !p.ports[i].channels.empty() || d.excused[process][i]) continue;
     // The reader that is lost may have named this port.
     if (s.direction == port_direction::out && d.lost_readers[p.service]) continue;
-    d.found.error(
+    diagnostic& f = d.found.error(
         "open-port", p.at,
         std::string(to_string(s.direction)) + " port '" + s.name + "' of '" + p.name + "' is not connected");
+    if (s.direction == port_direction::out)
+      d.note_gone(f, p.service, p.name + '.' + s.name, port_direction::in);
+    // Its class may be another by an override.
+    for (const lost_end& e : d.gone[p.service])
+      if (e.process == p.name && f.notes.empty()) f.notes.push_back({e.at, e.why});
   }
 }
 
@@ -53,7 +58,7 @@ void check_replicas(draft& d, index process) {
   }
 }
 
-place place_at(const std::vector<endpoint>& ends, index process) {
+source_location location_at(const std::vector<endpoint>& ends, index process) {
   for (const endpoint& e : ends)
     if (e.process == process) return e.at;
   return {};
@@ -64,17 +69,17 @@ void check_cycles(draft& d) {
   const plan& p = d.out;
   for (const blocking_cycle& c : blocking_cycles(p)) {
     std::string way = p.processes[c.processes.front()].name;
-    place first;
-    std::vector<finding_note> notes;
+    source_location first;
+    std::vector<diagnostic_note> notes;
     for (std::size_t i = 0; i < c.channels.size(); ++i) {
       const index from = c.processes[i], to = c.processes[(i + 1) % c.processes.size()];
       const channel_plan& channel = p.channels[c.channels[i]];
       way += " -> '" + channel.name + "' -> " + p.processes[to].name;
-      place at = place_at(channel.writers, from);
+      source_location at = location_at(channel.writers, from);
       const char* does = " writes here";
       index who = from;
       if (!at.known()) {
-        at = place_at(channel.readers, to);
+        at = location_at(channel.readers, to);
         does = " reads here";
         who = to;
       }
@@ -83,7 +88,7 @@ void check_cycles(draft& d) {
       else if (notes.size() < enough)
         notes.push_back({at, p.processes[who].name + does});
     }
-    finding& f = d.found.warning("cycle", first, "these can wait for one another for ever: " + way);
+    diagnostic& f = d.found.warning("cycle", first, "these can wait for one another for ever: " + way);
     f.label = "each of these channels blocks when it is full";
     f.notes = std::move(notes);
   }
@@ -114,12 +119,13 @@ void check_runtime(draft& d) {
   if (!r.procs) return;
   const std::string procs = "procs is " + std::to_string(*r.procs);
   if (r.spinning && *r.spinning > *r.procs) {
-    finding& f = d.found.error("range", d.from.spinning_at,
-                               "'spinning' is " + std::to_string(*r.spinning) + ", more than there are Ps");
+    diagnostic& f =
+        d.found.error("range", d.from.spinning_at,
+                      "'spinning' is " + std::to_string(*r.spinning) + ", more than there are Ps");
     f.notes.push_back({d.from.procs_at, procs});
   }
   if (r.max_threads < *r.procs) {
-    finding& f =
+    diagnostic& f =
         d.found.error("range", d.from.max_threads_at,
                       "'max_threads' is " + std::to_string(r.max_threads) + "; each P needs a thread to run");
     f.notes.push_back({d.from.procs_at, procs});

@@ -72,16 +72,16 @@ void run_last_words(int fd) noexcept {
 
 namespace detail {
 
-void check_failed(const check_place& place, std::string_view what, const format_arg* names_and_values,
+void check_failed(const check_site& site, std::string_view what, const format_arg* names_and_values,
                   std::size_t count) noexcept {
   {
     char line[1024];
     text_buffer text(line, sizeof line - 1);
-    text.append(place.file)
+    text.append(site.file)
         .append(':')
-        .append_int(place.line)
+        .append_int(site.line)
         .append(": check failed: ")
-        .append(place.condition);
+        .append(site.condition);
     text.append(": ").append(what);
     for (std::size_t i = 0; i + 1 < count; i += 2)
       text.append(i == 0 ? " (" : ", ")

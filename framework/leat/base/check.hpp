@@ -16,11 +16,11 @@
 #endif
 
 // LEAT_CHECK(condition, "what broke", "name", value, "name", value, ...)
-#define LEAT_CHECK(condition, ...)                                                                   \
-  do {                                                                                               \
-    if (!(condition)) [[unlikely]]                                                                   \
-      ::leat::detail::check_failed_with(::leat::detail::check_place{__FILE__, #condition, __LINE__}, \
-                                        __VA_ARGS__);                                                \
+#define LEAT_CHECK(condition, ...)                                                                  \
+  do {                                                                                              \
+    if (!(condition)) [[unlikely]]                                                                  \
+      ::leat::detail::check_failed_with(::leat::detail::check_site{__FILE__, #condition, __LINE__}, \
+                                        __VA_ARGS__);                                               \
   } while (false)
 
 // Off: the arguments are compiled, so they cannot rot, and never evaluated.
@@ -34,8 +34,8 @@
 #endif
 
 // LEAT_UNREACHABLE("what broke", "name", value, ...)
-#define LEAT_UNREACHABLE(...)                                                                       \
-  ::leat::detail::check_failed_with(::leat::detail::check_place{__FILE__, "unreachable", __LINE__}, \
+#define LEAT_UNREACHABLE(...)                                                                      \
+  ::leat::detail::check_failed_with(::leat::detail::check_site{__FILE__, "unreachable", __LINE__}, \
                                     __VA_ARGS__)
 
 namespace leat {
@@ -54,28 +54,27 @@ void run_last_words(int fd) noexcept;
 
 namespace detail {
 
-struct check_place {
+struct check_site {
   const char* file;
   const char* condition;
   int line;
 };
 
-[[noreturn, gnu::cold, gnu::noinline]] void check_failed(const check_place& place, std::string_view what,
+[[noreturn, gnu::cold, gnu::noinline]] void check_failed(const check_site& site, std::string_view what,
                                                          const format_arg* names_and_values,
                                                          std::size_t count) noexcept;
 
 // Inlined so that the values are copied in the cold branch: were their addresses handed to a real
 // call, the checked variables would have to live in memory on the hot path.
 template <class... Args>
-[[noreturn, gnu::always_inline]] inline void check_failed_with(const check_place& place,
-                                                               std::string_view what,
+[[noreturn, gnu::always_inline]] inline void check_failed_with(const check_site& site, std::string_view what,
                                                                const Args&... args) noexcept {
   static_assert(sizeof...(Args) % 2 == 0, "each value needs a name before it");
   if constexpr (sizeof...(Args) == 0) {
-    check_failed(place, what, nullptr, 0);
+    check_failed(site, what, nullptr, 0);
   } else {
     const format_arg list[] = {format_arg(args)...};
-    check_failed(place, what, list, sizeof...(Args));
+    check_failed(site, what, list, sizeof...(Args));
   }
 }
 

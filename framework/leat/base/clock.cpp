@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/base/clock.hpp>
 
+#include <leat/base/system_time.hpp>
+
 namespace leat {
 
 namespace {
@@ -13,6 +15,14 @@ class system_source final : public clock_source {
 constinit const system_source the_system_source;
 
 }  // namespace
+
+std::int64_t system_now_ns() noexcept {
+  if (const std::int64_t t = detail::world_time.load(std::memory_order_relaxed)) [[unlikely]]
+    return t + detail::world_date.load(std::memory_order_relaxed);
+  timespec t;
+  ::clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::int64_t>(t.tv_nsec);
+}
 
 const clock_source& system_clock_source() noexcept { return the_system_source; }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/base/format.hpp>
 
+#include <algorithm>
+
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -116,10 +118,25 @@ text_buffer& text_buffer::append_fields(std::string_view text, const format_arg*
   return append(text.substr(plain_from));
 }
 
-void write_text(int fd, std::string_view text) noexcept {
+text_buffer& append_elapsed(text_buffer& t, std::int64_t ns) noexcept {
+  if (ns >= 1'000'000) return t.append_int(ns / 1'000'000).append(" ms");
+  if (ns >= 1'000) return t.append_int(ns / 1'000).append(" us");
+  return t.append("less than 1 us");
+}
+
+bool write_text(int fd, std::string_view text, int patience_ms) noexcept {
   const int kept = errno;
+  // A pipe with room takes so much at once, or says that it has none.
+  constexpr std::size_t at_once = 4096;
   while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
+    pollfd room{fd, POLLOUT, 0};
+    if (patience_ms != no_end_of_patience) {
+      const int ready = ::poll(&room, 1, patience_ms);
+      if (ready == 0) break;
+      if (ready < 0 && errno == EINTR) continue;
+    }
+    const ssize_t written = ::write(
+        fd, text.data(), patience_ms == no_end_of_patience ? text.size() : std::min(text.size(), at_once));
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (written == 0 || errno != EINTR) {
@@ -127,6 +144,7 @@ void write_text(int fd, std::string_view text) noexcept {
     }
   }
   errno = kept;
+  return text.empty();
 }
 
 void flush_stdout() noexcept {

@@ -22,16 +22,20 @@ class format_arg {
   format_arg(bool v) noexcept : kind_(kind::boolean) { value_.u = v ? 1 : 0; }
   format_arg(char v) noexcept : kind_(kind::character) { value_.c = v; }
   template <class T>
-  requires(std::signed_integral<T> && !std::same_as<T, char>) format_arg(T v)
-  noexcept : kind_(kind::signed_int) { value_.i = static_cast<std::int64_t>(v); }
+    requires(std::signed_integral<T> && !std::same_as<T, char>)
+  format_arg(T v) noexcept : kind_(kind::signed_int) {
+    value_.i = static_cast<std::int64_t>(v);
+  }
   template <class T>
-  requires(std::unsigned_integral<T> && !std::same_as<T, char> && !std::same_as<T, bool>) format_arg(T v)
-  noexcept : kind_(kind::unsigned_int) { value_.u = static_cast<std::uint64_t>(v); }
+    requires(std::unsigned_integral<T> && !std::same_as<T, char> && !std::same_as<T, bool>)
+  format_arg(T v) noexcept : kind_(kind::unsigned_int) {
+    value_.u = static_cast<std::uint64_t>(v);
+  }
   template <class T>
-  requires std::is_enum_v<T>
+    requires std::is_enum_v<T>
   // Through a numeric type also for enums over char or bool.
-  format_arg(T v)
-  noexcept : format_arg(static_cast<std::int64_t>(static_cast<std::underlying_type_t<T>>(v))) {}
+  format_arg(T v) noexcept
+      : format_arg(static_cast<std::int64_t>(static_cast<std::underlying_type_t<T>>(v))) {}
   format_arg(double v) noexcept : kind_(kind::real) { value_.d = v; }
   format_arg(float v) noexcept : format_arg(static_cast<double>(v)) {}
   format_arg(hex v) noexcept : kind_(kind::hexadecimal) { value_.u = v.value; }
@@ -42,8 +46,8 @@ class format_arg {
   format_arg(std::string_view v) noexcept : kind_(kind::text), size_(v.size()) { value_.s = v.data(); }
   format_arg(const char* v) noexcept : format_arg(v ? std::string_view(v) : std::string_view("(null)")) {}
   template <class T>
-  requires(std::is_class_v<T>&& std::convertible_to<const T&, std::string_view>) format_arg(const T& v)
-  noexcept : format_arg(static_cast<std::string_view>(v)) {}
+    requires(std::is_class_v<T> && std::convertible_to<const T&, std::string_view>)
+  format_arg(const T& v) noexcept : format_arg(static_cast<std::string_view>(v)) {}
 
  private:
   friend class text_buffer;
@@ -99,7 +103,7 @@ template <class... Args>
 class format_string {
  public:
   template <class T>
-  requires std::convertible_to<const T&, std::string_view>
+    requires std::convertible_to<const T&, std::string_view>
   consteval format_string(const T& text) : text_(text) {
     if (detail::count_fields(text_) != sizeof...(Args))
       detail::format_has_other_number_of_fields_than_arguments();
@@ -125,8 +129,8 @@ class text_buffer {
     return append(std::string_view(&c, 1));
   }
   template <class T>
-  requires(!std::same_as<T, char> &&
-           !std::convertible_to<const T&, std::string_view>) text_buffer& append(const T& value) noexcept {
+    requires(!std::same_as<T, char> && !std::convertible_to<const T&, std::string_view>)
+  text_buffer& append(const T& value) noexcept {
     return append_value(format_arg(value));
   }
   text_buffer& append_int(std::int64_t value) noexcept;
@@ -176,9 +180,14 @@ class fixed_text : public text_buffer {
   char storage_[N];
 };
 
+// How long something has taken, for reports: whole ms, below one of them whole us, below one of those "less
+// than 1 us". Never 0, which looks like a mistake, nor less.
+text_buffer& append_elapsed(text_buffer& t, std::int64_t ns) noexcept;
+
 // Writes all of it to a file descriptor and keeps errno. Gives up silently when the descriptor
-// refuses: there is nobody left to tell.
-void write_text(int fd, std::string_view text) noexcept;
+// refuses, or takes nothing for so long: there is nobody left to tell. False then. Async-signal-safe.
+inline constexpr int no_end_of_patience = -1;
+bool write_text(int fd, std::string_view text, int patience_ms = no_end_of_patience) noexcept;
 // What the user has printed and not seen yet. Only if nobody stands in stdout and it takes the text: a thread
 // that waits there, or stands still for good, holds its lock for as long.
 void flush_stdout() noexcept;

@@ -21,7 +21,7 @@ struct list_node {
 };
 
 // Doubly linked. An item leaves from any place in constant time.
-template <class T, list_node T::*Node>
+template <class T, list_node T::* Node>
 class list {
  public:
   // Advance before you remove the item under the iterator.
@@ -144,7 +144,7 @@ class list {
 
 // First in, first out, one link per item. An item outside any queue has a null link; debug builds
 // check that at each push, though the last item of another queue passes for a free one.
-template <class T, T* T::*Next>
+template <class T, T* T::* Next>
 class queue {
  public:
   queue() noexcept = default;
@@ -227,7 +227,7 @@ class queue {
 };
 
 // Last in, first out, one link per item.
-template <class T, T* T::*Next>
+template <class T, T* T::* Next>
 class stack_list {
  public:
   stack_list() noexcept = default;

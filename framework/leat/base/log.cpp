@@ -12,7 +12,10 @@
 #include <cstring>
 #include <optional>
 
+#include <leat/base/log_levels.hpp>
+#include <leat/base/log_output.hpp>
 #include <leat/base/mutex.hpp>
+#include <leat/base/system_time.hpp>
 
 namespace leat {
 
@@ -79,9 +82,8 @@ output find_output() noexcept {
 
 // UTC by arithmetic: localtime_r takes a lock and may allocate.
 void append_time(text_buffer& out) noexcept {
-  timespec t;
-  ::clock_gettime(CLOCK_REALTIME, &t);
-  const std::int64_t seconds = static_cast<std::int64_t>(t.tv_sec);
+  const std::int64_t now = system_now_ns();
+  const std::int64_t seconds = now / 1'000'000'000;
   const std::int64_t days = seconds / 86'400;
   const auto second = static_cast<std::uint64_t>(seconds % 86'400);
   // Howard Hinnant's civil_from_days, for days since 1970.
@@ -104,7 +106,7 @@ void append_time(text_buffer& out) noexcept {
   part(second / 3600, 2, ':');
   part(second / 60 % 60, 2, ':');
   part(second % 60, 2, '.');
-  part(static_cast<std::uint64_t>(t.tv_nsec) / 1'000'000, 3, ' ');
+  part(static_cast<std::uint64_t>(now / 1'000'000 % 1000), 3, ' ');
 }
 
 void write_stderr(log_level level, std::string_view component, std::string_view text) noexcept {
@@ -132,7 +134,7 @@ void write_stderr(log_level level, std::string_view component, std::string_view 
   if (where == output::terminal && *look.colour) add(colour_off);
   if (where == output::terminal) add(erase_rest);
   line[size++] = '\n';
-  write_text(STDERR_FILENO, {line, size});
+  detail::put_log_line({line, size});
 }
 
 // set_log_sink fills the slot that is not in use, publishes it, and waits until `inside` is zero;
@@ -151,13 +153,14 @@ constinit std::atomic<int> inside{0};
 
 const char* to_string(log_level level) noexcept { return look_of(level).name; }
 
-void set_log_level(log_level level) noexcept {
-  detail::log_threshold.store(static_cast<std::uint8_t>(level), std::memory_order_relaxed);
-}
+void set_log_level(log_level level) noexcept { detail::forget_log_levels(level); }
+
+bool log_goes_to_journal() noexcept { return find_output() == output::journal; }
 
 log_level get_log_level() noexcept {
   const std::uint8_t threshold = detail::log_threshold.load(std::memory_order_relaxed);
-  return static_cast<log_level>(threshold == unread ? detail::init_log_threshold() : threshold);
+  return detail::common_log_level(
+      static_cast<log_level>(threshold == unread ? detail::init_log_threshold() : threshold));
 }
 
 void set_log_sink(log_sink sink, void* arg) noexcept {
@@ -190,12 +193,17 @@ std::uint8_t init_log_threshold() noexcept {
 void write_log(log_level level, std::string_view component, std::string_view text, const format_arg* args,
                std::size_t count) noexcept {
   const int kept = errno;
+  if (const auto before = before_log.load(std::memory_order_relaxed)) before();
   char memory[1024];
   text_buffer message(memory, sizeof memory);
   message.append_fields(text, args, count);
   for (std::size_t i = 0; i < message.size(); ++i) {
     const auto c = static_cast<unsigned char>(memory[i]);
     if (c < 0x20 || c == 0x7F) memory[i] = ' ';
+  }
+  if (!wants_line(level, component, message.view())) {
+    errno = kept;
+    return;
   }
   detail::count_mutex(1);  // set_log_sink waits for us
   inside.fetch_add(1);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSL-1.0
-// A small leveled log on stderr: one write(2) a line, no allocation, no lock, errno kept.
+// SPDX-License-Identifier: BSL-1.0 A small leveled log on stderr: one write(2) a line, no allocation, errno
+// kept. Who logs never waits for who reads (log_output.hpp).
 //
 //   on a pipe or file   2026-11-15 10:00:00.123 warning sched: text      (UTC)
 //   under systemd       <4>sched: text                                   (JOURNAL_STREAM names our stderr)
@@ -25,6 +25,9 @@ const char* to_string(log_level level) noexcept;
 
 void set_log_level(log_level level) noexcept;
 log_level get_log_level() noexcept;
+
+// systemd's journal reads our stderr.
+bool log_goes_to_journal() noexcept;
 
 // Takes the place of stderr; null brings stderr back. Runs on the logging thread, perhaps on many at
 // once. When set_log_sink returns, no thread is inside the former sink; so a sink must not call it.

@@ -68,9 +68,10 @@ thread_local constinit volatile int held_mutexes = 0;
 }
 // Not inlined: where a fiber may be, the address of a thread_local must not be kept.
 [[gnu::noinline]] void count_mutex(int by) noexcept { held_mutexes = held_mutexes + by; }
-[[gnu::noinline]] int mutexes_held() noexcept { return held_mutexes; }
+[[gnu::noinline, gnu::no_sanitize_thread]] int mutexes_held() noexcept { return held_mutexes; }
 
 const bool lock_order_checked = LEAT_DEBUG_CHECKS_ON != 0;
+constinit std::atomic<bool> locks_watched{LEAT_DEBUG_CHECKS_ON != 0};
 
 namespace {
 

@@ -3,10 +3,10 @@
 // build, or LEAT_DEBUG_CHECKS), never by its users: a lock noted in one file and released in another
 // must be seen by both or by none. For the same reason the layout never depends on it.
 #pragma once
+#include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include <leat/base/annotations.hpp>
 #include <leat/base/check.hpp>
@@ -41,6 +41,8 @@ const char* to_string(lock_rank rank) noexcept;
 namespace detail {
 
 extern const bool lock_order_checked;
+// That, or a simulated world runs, in which who locks may have to give way first.
+extern std::atomic<bool> locks_watched;
 
 // How many ranked_mutexes, and other things that others wait for, the calling thread holds: while it is not
 // zero, the thread must not be stopped for good. Async-signal-safe.
@@ -93,7 +95,7 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
     if (detail::lock_order_checked) [[unlikely]]
       detail::check_lock_order(this, info_);
     detail::count_mutex(1);
-    mutex_.lock();
+    (void)::pthread_mutex_lock(&mutex_);
     if (detail::lock_order_checked) [[unlikely]]
       detail::note_locked(this, info_);
   }
@@ -101,7 +103,7 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
   // Cannot deadlock, so it may take any rank.
   bool try_lock() LEAT_TRY_ACQUIRE(true) {
     detail::count_mutex(1);
-    if (!mutex_.try_lock()) {
+    if (::pthread_mutex_trylock(&mutex_) != 0) {
       detail::count_mutex(-1);
       return false;
     }
@@ -113,7 +115,7 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
   void unlock() LEAT_RELEASE() {
     if (detail::lock_order_checked) [[unlikely]]
       detail::note_unlocked(this, info_);
-    mutex_.unlock();
+    (void)::pthread_mutex_unlock(&mutex_);
     detail::count_mutex(-1);
   }
 
@@ -121,7 +123,7 @@ class LEAT_CAPABILITY("mutex") ranked_mutex {
   const char* name() const noexcept { return info_.name; }
 
  private:
-  std::mutex mutex_;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   detail::lock_info info_;
 };
 
@@ -166,7 +168,7 @@ class LEAT_CAPABILITY("spinlock") basic_spinlock {
     word_.store(0, std::memory_order_release);
   }
 
-  // For a lock that is held by another right (csp/settled_lock.hpp): the same checks.
+  // For a lock that is held by another right (csp/biased_lock.hpp): the same checks.
   void note_taken() noexcept {
     check();
     note_locked();

@@ -6,11 +6,11 @@
 //
 //   counters   what a channel counts for its stats: sent, received, most at once, time blocked. They read 0.
 //   events     the ring of what each P did lately. Traces and dumps have none.
-//   marks      an M's word that it is inside the runtime (retake_gate.hpp). No P is retaken from a G that
+//   marks      an M's word that it is inside the runtime (sched/retake_gate.hpp). No P is retaken from a G that
 //              does not come back, and no G is quarantined.
 //   guards     the guard page below each stack, and the probes that keep large frames from stepping over it.
 //              An overflow writes into the next stack.
-//   overrun    the look for Gs that hang, and the flag by which they are told to come in (entered.hpp).
+//   overrun    the look for Gs that hang, and the flag by which they are told to come in (sched/entered.hpp).
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -3,42 +3,15 @@
 
 namespace leat {
 
-const char* to_string(setting_kind k) noexcept {
-  switch (k) {
-    case setting_kind::integer: return "integer";
-    case setting_kind::real: return "real";
-    case setting_kind::boolean: return "boolean";
-    case setting_kind::text: return "text";
-    case setting_kind::duration: return "duration";
-    case setting_kind::size: return "size";
-    case setting_kind::list: return "list";
-    case setting_kind::enumeration: return "enumeration";
-    case setting_kind::structure: return "structure";
-  }
-  return "?";
-}
-
-const char* to_string(field_kind k) noexcept {
-  switch (k) {
-    case field_kind::none: return "nothing";
-    case field_kind::boolean: return "true or false";
-    case field_kind::integer: return "a whole number";
-    case field_kind::real: return "a number";
-    case field_kind::text: return "a text";
-    case field_kind::duration: return "a duration";
-    case field_kind::moment: return "a time";
-    case field_kind::any: return "anything";
-  }
-  return "?";
-}
-
-bool may_become(field_kind from, field_kind to) noexcept {
-  if (from == to || from == field_kind::any || to == field_kind::any) return true;
+bool may_become(value_kind from, value_kind to) noexcept {
+  if (from == to || from == value_kind::any || to == value_kind::any) return true;
   switch (to) {
-    case field_kind::integer: return from == field_kind::real;  // one that is whole
-    case field_kind::real: return from == field_kind::integer;
-    case field_kind::duration:
-    case field_kind::moment: return from == field_kind::text;  // one that says so
+    case value_kind::integer: return from == value_kind::real;  // one that is whole
+    case value_kind::real: return from == value_kind::integer;
+    case value_kind::duration:
+    case value_kind::moment: return from == value_kind::text;  // one that says so
+    case value_kind::list:
+    case value_kind::table: return from == value_kind::text;  // its JSON
     default: return false;
   }
 }
@@ -48,15 +21,16 @@ const char* to_string(port_direction d) noexcept { return d == port_direction::i
 std::string describe_type(const setting_schema& s) {
   std::string out;
   switch (s.kind) {
-    case setting_kind::list:
+    case value_kind::list:
       out = "list";
       if (!s.element.empty()) out += " of " + describe_type(s.element.front());
       return out;
-    case setting_kind::enumeration:
+    case value_kind::enumeration:
       out = "one of";
-      for (const std::string& name : s.names) out += " " + quoted(name);
+      for (const std::string& name : s.names) out += " " + in_quotes(name);
       return out;
-    case setting_kind::structure:
+    case value_kind::table:
+      if (!s.element.empty()) return "table of " + describe_type(s.element.front());
       out = "{";
       for (const setting_schema& f : s.fields) out += (out.size() > 1 ? ", " : " ") + f.name;
       return out += " }";

@@ -12,65 +12,62 @@
 #include <vector>
 
 #include <leat/base/value.hpp>
+#include <leat/base/value_kind.hpp>
 
 namespace leat {
 
-// What a field of a record holds (process/record.hpp), in the order of its variant.
-enum class field_kind : std::uint8_t { none, boolean, integer, real, text, duration, moment, any };
-const char* to_string(field_kind k) noexcept;  // "a number", "a text"
 // Whether a field of one kind can be put where another is wanted. `any`: not known before it runs.
-bool may_become(field_kind from, field_kind to) noexcept;
+bool may_become(value_kind from, value_kind to) noexcept;
+
+// What becomes of fields of a record that the message of a channel does not have. All are counted, and told once.
+enum class unknown_fields : std::uint8_t {
+  tell,   // nobody has said: left out, and the check warns of those that it knows
+  drop,   // left out
+  error,  // the record is refused
+};
 
 struct record_field {
-  std::string name;
-  field_kind kind = field_kind::any;
+  std::string name;  // a path; an element of a list is "raw[]"
+  value_kind kind = value_kind::any;
   bool optional = false;  // may be missing, or null
 };
 
-enum class setting_kind : std::uint8_t {
-  integer,      // value: std::int64_t
-  real,         // double; a whole number may be written without its point
-  boolean,      // bool
-  text,         // std::string
-  duration,     // nanoseconds, written as "250ms"
-  size,         // byte_size, written as "64K"
-  list,         // value::list, all of type `element`
-  enumeration,  // std::string, one of `names`
-  structure,    // value::table of `fields`
-};
-const char* to_string(setting_kind k) noexcept;
-
 // Why a value is wrong, and which part of a list or table that is; null: all of it.
-struct fault {
+struct setting_diagnostic {
   std::string why;
   const value* part = nullptr;
+  // Of a text: the bytes of it that are wrong. Length 0: all of it.
+  std::size_t offset = 0, length = 0;
 };
-// Functions that judge values are called when a file is checked, perhaps on another machine than it is for:
+// Functions that validate values are called when a file is checked, perhaps on another machine than it is for:
 // they look at nothing but the value, and are safe for any of its kind.
-using text_judge = std::string (*)(const std::string&);  // "" or what is wrong
-using value_judge = std::vector<fault> (*)(const value&);
+using text_validator = std::string (*)(const std::string&);  // "" or what is wrong
+using value_validator = std::vector<setting_diagnostic> (*)(const value&);
 
 struct setting_schema {
   std::string name = {};  // empty for the element of a list
-  setting_kind kind = setting_kind::text;
+  // What a checked value of it holds: its own kind; of an enumeration a text, one of `names`; of a table a
+  // table of `fields`. A whole number may be written for a real, durations as "250ms", sizes as "64K".
+  value_kind kind = value_kind::text;
   // Both ends included; none: no limit. Of the setting's own kind, for integer, real, duration and size. A
   // list has its limits in its element.
   value least = {};
   value most = {};
-  std::vector<setting_schema> element = {};  // list: exactly one
+  std::vector<setting_schema> element = {};  // list: exactly one; table: of each member, which have any names
   std::vector<std::string> names = {};       // enumeration, as they are written
-  std::vector<setting_schema> fields = {};   // structure
+  std::vector<setting_schema> fields = {};   // table
   // Must be given, unless there is a default. A setting that is neither is left out of the checked table when
   // the file does not give it.
   bool required = false;
+  bool live = false;  // can be set while the process runs
   value default_value = {};
   std::string help = {};
   // Not empty: a text, or a list of texts, that names fields of the records at this port; and what they hold.
   std::string field_of = {};
-  field_kind field_holds = field_kind::any;
+  value_kind field_holds = value_kind::any;
   // A syntax of its own: of a text, and of any. Null: none.
-  text_judge judge_text = nullptr;
-  value_judge judge = nullptr;
+  text_validator validate_text = nullptr;
+  value_validator validate = nullptr;
 };
 
 // "integer 1 to 1024", "list of duration", "one of \"skip\" \"burst\"".
@@ -82,14 +79,18 @@ const char* to_string(port_direction d) noexcept;
 // A field that records at an in port must have.
 struct needed_field {
   std::string name;
-  field_kind kind = field_kind::any;
+  value_kind kind = value_kind::any;
   const value* named_by = nullptr;  // a part of the settings; null: the class
 };
-// Of settings with all their defaults, none of which is wrong. As judges: they look at nothing else.
+// Of settings with all their defaults, none of which is wrong. As validators: they look at nothing else.
 using fields_needed = std::vector<needed_field> (*)(const value& settings);
 // `came_in`: what comes in at `fields_of`; null: not known. The result is none if it is not known either.
 using fields_sent = std::optional<std::vector<record_field>> (*)(const value& settings,
                                                                  const std::vector<record_field>* came_in);
+
+// Of settings that are good as such, when it is known which fields the records at an in port have.
+using fields_validator = std::vector<setting_diagnostic> (*)(const value& settings,
+                                                             const std::vector<record_field>& came_in);
 
 struct port_schema {
   std::string name;  // an inbox has one port per kind of message: "inbox.reading"
@@ -102,6 +103,7 @@ struct port_schema {
   bool optional = false;         // may stay unconnected
   bool shareable = true;         // several replicas may use it at once
   bool helpers = false;          // several Gs of one object may use it at once
+  bool copyable = true;          // its values can go to several readers, and be handed out again
   // Ports of one inbox have its name here. Each of them may stay unconnected, but not all.
   std::string inbox = {};
   std::string help = {};
@@ -115,6 +117,7 @@ struct port_schema {
   // them.
   fields_needed needs = nullptr;
   fields_sent sends = nullptr;
+  fields_validator validate = nullptr;  // of an in port
 };
 
 // Something that may happen to a process, and what it does then.
@@ -123,14 +126,34 @@ struct error_schema {
   std::string answer;  // "dropped, counted and told"
 };
 
+// What an object hands to its successor.
+struct state_schema {
+  std::string name;
+  std::string type = {};      // to be read by people; empty: not described
+  std::string not_kept = {};  // why it cannot be written to a file; empty: it can
+};
+
+// What a class asks of whoever supervises it; none: what others have. In a file the process's own keys come
+// first; of [supervisor] and the class the longer one counts.
+struct process_limits {
+  std::optional<timespan> hang = {};
+  std::optional<timespan> grace = {};
+  std::optional<timespan> watchdog = {};
+};
+// Of settings with all their defaults, none of which is wrong. As validators: they look at nothing else.
+using limits_by_settings = process_limits (*)(const value& settings);
+
 struct class_schema {
   std::string name;
   std::string help = {};
   std::vector<port_schema> ports = {};
   std::vector<setting_schema> settings = {};
   std::vector<error_schema> errors = {};
+  std::vector<state_schema> states = {};
   // Of all settings together, with their defaults, when none of them is wrong.
-  std::vector<value_judge> judges = {};
+  std::vector<value_validator> validators = {};
+  process_limits limits = {};
+  limits_by_settings limits_by = nullptr;  // in their stead
   std::uint64_t object_size = 0;  // bytes that one object takes, with the pools that it asks for up front
 };
 

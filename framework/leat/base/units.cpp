@@ -173,11 +173,11 @@ void try_units(const text_buffer& start, std::uint64_t rest, std::size_t first, 
   }
 }
 
-}  // namespace
+constexpr auto longest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
-parsed<nanoseconds> parse_duration(std::string_view text) noexcept {
-  using result = nanoseconds;
-  constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+// Nanoseconds, at most `limit` of them.
+parsed<std::uint64_t> read_duration(std::string_view text, std::uint64_t limit) noexcept {
+  using result = std::uint64_t;
   if (text.empty()) return wrong<result>({0, "a duration is missing, such as 250ms"});
   std::uint64_t total = 0;
   std::size_t next_unit = 0;
@@ -193,7 +193,7 @@ parsed<nanoseconds> parse_duration(std::string_view text) noexcept {
       if (at < text.size() && text[at] == ' ')
         return wrong<result>({at, "no blank stands between a number and its unit: 250ms"});
       if (at < text.size()) return wrong<result>({at, "expected a unit: d h m s ms us ns"});
-      if (n.whole == 0 && n.fraction == 0 && n.at == 0) return {nanoseconds::zero(), 0, {}};
+      if (n.whole == 0 && n.fraction == 0 && n.at == 0) return {0, 0, {}};
       return wrong<result>({at, "a unit is missing: d h m s ms us ns"});
     }
     const std::size_t index = find_duration_unit(name);
@@ -210,7 +210,22 @@ parsed<nanoseconds> parse_duration(std::string_view text) noexcept {
     total += part;
     at += name.size();
   }
-  return {nanoseconds(static_cast<std::int64_t>(total)), 0, {}};
+  return {total, 0, {}};
+}
+
+}  // namespace
+
+parsed<nanoseconds> parse_duration(std::string_view text) noexcept {
+  const parsed<std::uint64_t> r = read_duration(text, longest);
+  if (!r) return {std::nullopt, r.error_at, r.error};
+  return {nanoseconds(static_cast<std::int64_t>(*r.value)), 0, {}};
+}
+
+parsed<nanoseconds> parse_signed_duration(std::string_view text) noexcept {
+  if (!text.starts_with('-')) return parse_duration(text);
+  const parsed<std::uint64_t> r = read_duration(text.substr(1), longest + 1);
+  if (!r) return {std::nullopt, r.error_at + 1, r.error};
+  return {nanoseconds(static_cast<std::int64_t>(std::uint64_t{0} - *r.value)), 0, {}};
 }
 
 parsed<std::uint64_t> parse_size(std::string_view text) noexcept {
@@ -237,15 +252,23 @@ parsed<std::uint64_t> parse_size(std::string_view text) noexcept {
   return {bytes, 0, {}};
 }
 
-std::string format_duration(nanoseconds d) {
-  if (d == nanoseconds::zero()) return "0";
+void append_duration(text_buffer& to, nanoseconds d) noexcept {
+  if (d == nanoseconds::zero()) {
+    to.append("0");
+    return;
+  }
   const bool negative = d.count() < 0;
   const auto bits = static_cast<std::uint64_t>(d.count());
   text_32 best;
   try_units(text_32(), negative ? std::uint64_t{0} - bits : bits, 0, best);
-  std::string out(negative ? "-" : "");
-  out += best.view();
-  return out;
+  if (negative) to.append("-");
+  to.append(best.view());
+}
+
+std::string format_duration(nanoseconds d) {
+  fixed_text<64> out;
+  append_duration(out, d);
+  return std::string(out.view());
 }
 
 std::string format_size(std::uint64_t bytes) {

@@ -21,6 +21,8 @@
 
 namespace leat {
 
+class text_buffer;
+
 // Either a value, or what is wrong and at which character. The error text lives forever.
 template <class T>
 struct parsed {
@@ -42,11 +44,14 @@ struct byte_size {
 };
 
 parsed<nanoseconds> parse_duration(std::string_view text) noexcept;
+// The same with a minus sign in front, if there is one: all that format_duration writes.
+parsed<nanoseconds> parse_signed_duration(std::string_view text) noexcept;
 parsed<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 // The shortest text that parses back to the same value and has no number below one: 90 minutes are
-// "90m", 100 ms are "100ms". A negative duration, which does not parse, gets a minus sign.
+// "90m", 100 ms are "100ms". A negative duration gets a minus sign.
 std::string format_duration(nanoseconds d);
+void append_duration(text_buffer& to, nanoseconds d) noexcept;
 std::string format_size(std::uint64_t bytes);
 
 }  // namespace leat

@@ -32,29 +32,14 @@ bool is_bare_key(std::string_view key) {
 
 }  // namespace
 
-const char* to_string(value_kind k) noexcept {
-  switch (k) {
-    case value_kind::none: return "none";
-    case value_kind::boolean: return "boolean";
-    case value_kind::integer: return "integer";
-    case value_kind::real: return "real";
-    case value_kind::text: return "text";
-    case value_kind::duration: return "duration";
-    case value_kind::size: return "size";
-    case value_kind::list: return "list";
-    case value_kind::table: return "table";
-  }
-  return "?";
-}
-
 value::value() noexcept = default;
-value::value(double v, place at) : what_(v), at_(at) {}
-value::value(std::string v, place at) : what_(std::move(v)), at_(at) {}
-value::value(std::string_view v, place at) : what_(std::string(v)), at_(at) {}
-value::value(const char* v, place at) : what_(std::string(v)), at_(at) {}
-value::value(byte_size v, place at) : what_(v), at_(at) {}
-value::value(list v, place at) : what_(std::move(v)), at_(at) {}
-value::value(table v, place at) : what_(std::move(v)), at_(at) {}
+value::value(double v, source_location at) : what_(v), at_(at) {}
+value::value(std::string v, source_location at) : what_(std::move(v)), at_(at) {}
+value::value(std::string_view v, source_location at) : what_(std::string(v)), at_(at) {}
+value::value(const char* v, source_location at) : what_(std::string(v)), at_(at) {}
+value::value(byte_size v, source_location at) : what_(v), at_(at) {}
+value::value(list v, source_location at) : what_(std::move(v)), at_(at) {}
+value::value(table v, source_location at) : what_(std::move(v)), at_(at) {}
 
 value::value(const value&) = default;
 value::value(value&&) noexcept = default;
@@ -88,7 +73,7 @@ void value::wrong_kind() const noexcept {
                    "column", at_.column);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out(1, '"');
   for (const char c : text) {
@@ -116,13 +101,12 @@ std::string quoted(std::string_view text) {
 
 std::string to_text(const value& v) {
   switch (v.kind()) {
-    case value_kind::none: return {};
     case value_kind::boolean: return v.get<bool>() ? "true" : "false";
     case value_kind::integer: return std::to_string(v.get<std::int64_t>());
     case value_kind::real: return text_of(v.get<double>());
-    case value_kind::text: return quoted(v.get<std::string>());
-    case value_kind::duration: return quoted(format_duration(v.get<nanoseconds>()));
-    case value_kind::size: return quoted(format_size(v.get<byte_size>().bytes));
+    case value_kind::text: return in_quotes(v.get<std::string>());
+    case value_kind::duration: return in_quotes(format_duration(v.get<nanoseconds>()));
+    case value_kind::size: return in_quotes(format_size(v.get<byte_size>().bytes));
     case value_kind::list: {
       std::string out(1, '[');
       for (const value& e : v.get<value::list>()) {
@@ -135,14 +119,14 @@ std::string to_text(const value& v) {
       std::string out(1, '{');
       for (const value_member& m : v.get<value::table>()) {
         out += out.size() > 1 ? ", " : " ";
-        out += is_bare_key(m.key) ? m.key : quoted(m.key);
+        out += is_bare_key(m.key) ? m.key : in_quotes(m.key);
         out += " = ";
         out += to_text(m.value);
       }
       return out += out.size() > 1 ? " }" : "}";
     }
+    default: return {};  // none
   }
-  return {};
 }
 
 }  // namespace leat

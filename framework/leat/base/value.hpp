@@ -15,24 +15,21 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/base/units.hpp>
+#include <leat/base/value_kind.hpp>
 
 namespace leat {
 
 // Line and column count from 1, columns and length in characters (code points), not bytes. Line 0: not from
 // a file (a default, or made by code).
-struct place {
+struct source_location {
   std::uint32_t file = 0;  // an index into the files that were read
   std::uint32_t line = 0;
   std::uint32_t column = 0;
   std::uint32_t length = 0;
 
   bool known() const noexcept { return line != 0; }
-  friend bool operator==(const place&, const place&) = default;
+  friend bool operator==(const source_location&, const source_location&) = default;
 };
-
-// In the order of the variant in `value`.
-enum class value_kind : std::uint8_t { none, boolean, integer, real, text, duration, size, list, table };
-const char* to_string(value_kind k) noexcept;
 
 struct value_member;
 
@@ -45,27 +42,31 @@ class value {
   value() noexcept;
   // From exactly one of the kinds, or any integer; an enumeration is the text of its name.
   template <class T>
-  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) explicit value(T v, place at = {});
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+  explicit value(T v, source_location at = {});
   template <class T>
-  requires(std::is_same_v<T, bool>) explicit value(T v, place at = {});
-  explicit value(double v, place at = {});
-  explicit value(std::string v, place at = {});
-  explicit value(std::string_view v, place at = {});
-  explicit value(const char* v, place at = {});
+    requires(std::is_same_v<T, bool>)
+  explicit value(T v, source_location at = {});
+  explicit value(double v, source_location at = {});
+  explicit value(std::string v, source_location at = {});
+  explicit value(std::string_view v, source_location at = {});
+  explicit value(const char* v, source_location at = {});
   template <class Rep, class Period>
-  explicit value(std::chrono::duration<Rep, Period> v, place at = {});
-  explicit value(byte_size v, place at = {});
-  explicit value(list v, place at = {});
-  explicit value(table v, place at = {});
+  explicit value(std::chrono::duration<Rep, Period> v, source_location at = {});
+  explicit value(byte_size v, source_location at = {});
+  explicit value(list v, source_location at = {});
+  explicit value(table v, source_location at = {});
   value(const value&);
   value(value&&) noexcept;
   value& operator=(const value&);
   value& operator=(value&&) noexcept;
   ~value();
 
-  value_kind kind() const noexcept { return static_cast<value_kind>(what_.index()); }
+  value_kind kind() const noexcept {
+    return what_.valueless_by_exception() ? value_kind::none : kinds[what_.index()];
+  }
   explicit operator bool() const noexcept { return kind() != value_kind::none; }
-  place at() const noexcept { return at_; }
+  source_location at() const noexcept { return at_; }
 
   // The content, if it is of this kind: bool, std::int64_t, double, std::string, nanoseconds, byte_size,
   // list, table. get() is for those who read what was checked: another kind is a broken invariant.
@@ -96,12 +97,16 @@ class value {
 
   std::variant<std::monostate, bool, std::int64_t, double, std::string, nanoseconds, byte_size, list, table>
       what_;
-  place at_;
+  // In the order of the variant.
+  static constexpr value_kind kinds[] = {value_kind::none, value_kind::boolean, value_kind::integer,
+                                         value_kind::real, value_kind::text,    value_kind::duration,
+                                         value_kind::size, value_kind::list,    value_kind::table};
+  source_location at_;
 };
 
 struct value_member {
   std::string key;
-  place key_at;
+  source_location key_at;
   leat::value value;
 
   friend bool operator==(const value_member& a, const value_member& b) noexcept {
@@ -110,19 +115,20 @@ struct value_member {
 };
 
 template <class T>
-requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) value::value(T v, place at)
-    : what_(static_cast<std::int64_t>(v)), at_(at) {}
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+value::value(T v, source_location at) : what_(static_cast<std::int64_t>(v)), at_(at) {}
 
 template <class T>
-requires(std::is_same_v<T, bool>) value::value(T v, place at) : what_(v), at_(at) {}
+  requires(std::is_same_v<T, bool>)
+value::value(T v, source_location at) : what_(v), at_(at) {}
 
 template <class Rep, class Period>
-value::value(std::chrono::duration<Rep, Period> v, place at) : what_(saturate_ns(v)), at_(at) {}
+value::value(std::chrono::duration<Rep, Period> v, source_location at) : what_(saturate_ns(v)), at_(at) {}
 
 // As it may be written in a file: "250ms", 16, ["a", "b"], { x = 1 }. Nothing for none.
 std::string to_text(const value& v);
 
 // Text in quotes, with what TOML and JSON both need escaped.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace leat

@@ -12,18 +12,18 @@
 //   senders_ not empty              =>  a reader that blocks is full (or, for a select, one that fails)
 //   closed_                         =>  nobody waits
 //   for each reader: offered_ = received_ + dropped_ + what it has
-// A send is atomic over the readers: all that there are take it, or drop it by their policy, or nobody gets
-// it.
+// A send is atomic over the readers: all take it, or drop it by their policy, or nobody gets it.
 //
 //   send:  1 closed: tell. 2 a reader that fails is full: `full`. 3 a reader that blocks is full: wait.
-//          4 offers it to each reader: straight to a receiver that waits, else into the ring, else the
-//          policy.
+//          4 offers it to each reader: straight to a receiver that waits, else into the ring, else by the
+//            policy.
 //   recv:  1 a value is there: takes it; while all readers have room and senders wait, claims the first and
 //          does its step 4 for it (serve). 2 closed: tell. 3 wait.
 //   leave: a reader whose last in<T> goes, or that closes, no longer holds anybody up: serve.
-//   close: claims everybody with verdict_closed. What is in the rings stays.
-// A waiting sender that meets a full reader that fails is told so, with its value given back; in a select it
-// waits on.
+//   close: claims everybody, and tells them `closed`. What is in the rings stays.
+//
+// A waiting sender that meets a full reader that fails is told so, with its value given back; in a select
+// it waits on.
 //
 // The value is handed over by the claimer in every case, never by waking somebody to look: a select that was
 // woken to look may take another case, and what it was woken for would wait beside others who want it.
@@ -35,7 +35,6 @@
 // Reader capacity: at least 1; `latest` always has 1.
 // Stress: tests/csp/broadcast_storm_test.cpp.
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,14 +44,8 @@
 #include <utility>
 
 #include <leat/csp/channel_base.hpp>
-#include <leat/csp/gate.hpp>
-#include <leat/csp/several.hpp>
 
-namespace leat {
-
-struct tick;
-
-namespace csp {
+namespace leat::csp {
 
 // A counted value. Whoever holds the last reference destroys it.
 struct broadcast_item {
@@ -61,6 +54,12 @@ struct broadcast_item {
   virtual ~broadcast_item() = default;
   broadcast_item(const broadcast_item&) = delete;
   broadcast_item& operator=(const broadcast_item&) = delete;
+
+  // What depends on the type, outside the runtime: here and not at the hub, which may be gone when a wait is over.
+  // Back to the T* from which it was made, after a send that did not take it.
+  virtual void restore(void* value) { wraps->restore(value); }
+  // Into a std::optional<T>*. If it throws, the item has its value still.
+  virtual void unpack(void* value) { wraps->unpack(value); }
 
   // True: it was the last, and the caller owns the item.
   bool drop() noexcept {
@@ -75,8 +74,31 @@ struct broadcast_item {
 
 template <class T>
 struct item_of final : broadcast_item {
-  explicit item_of(T&& v) : value(std::move(v)) {}
-  T value;
+  explicit item_of(T&& v) : held(std::move(v)) {}
+
+  void restore(void* value) override {
+    T& v = *static_cast<T*>(value);
+    if constexpr (std::is_nothrow_move_assignable_v<T> || !std::is_nothrow_move_constructible_v<T>) {
+      v = std::move(held);
+    } else {
+      std::destroy_at(&v);
+      std::construct_at(&v, std::move(held));
+    }
+  }
+  // Copies the value, or moves it when nobody else can.
+  void unpack(void* value) override {
+    auto& to = *static_cast<std::optional<T>*>(value);
+    if constexpr (std::is_nothrow_move_constructible_v<T>) {
+      // Acquire: the other readers have done copying; pairs with drop.
+      if (refs.load(std::memory_order_acquire) == 1) {
+        to.emplace(std::move(held));
+        return;
+      }
+    }
+    to.emplace(std::as_const(held));
+  }
+
+  T held;
 };
 
 // One reference. Its end may run the value's destructor: outside the runtime.
@@ -95,6 +117,8 @@ class node_ref {
 
   explicit operator bool() const noexcept { return item_ != nullptr; }
   broadcast_item* get() const noexcept { return item_; }
+  // The one with the value.
+  broadcast_item& item() const noexcept { return item_->wraps ? *item_->wraps : *item_; }
   broadcast_item* release() noexcept { return std::exchange(item_, nullptr); }
 
  private:
@@ -124,21 +148,24 @@ class evicted_nodes {
 
 class broadcast_reader;
 
-class broadcast_hub final : public channel_base {
+// All but what depends on the type, which broadcast_channel<T> has.
+class broadcast_hub : public channel_base {
  public:
-  // Copies an item's value into a std::optional<T>. A pointer, so that only those types must have a copy
-  // that are broadcast: of many one cannot know before one tries, and fails.
-  using copy_fn = void (*)(const broadcast_item& from, void* to);
-
   // The capacity is that of readers who ask for none: it need not be one that a channel can have.
-  broadcast_hub(std::size_t capacity, const channel_options& o, copy_fn copies)
-      : channel_base(flavour::broadcast, std::min(capacity, most_capacity), o), copy(copies) {}
+  broadcast_hub(std::size_t capacity, const channel_options& o)
+      : channel_base(capacity < most_capacity ? capacity : most_capacity, o) {}
 
-  const copy_fn copy;
+  // Outside the runtime. From a T*.
+  virtual node_ref pack(void* value) const = 0;
 
-  // Takes v if it returns sent. dropped: there is no reader, or none of them kept it. The caller is inside
-  // the runtime.
-  send_status send(entered& in, node_ref& v, evicted_nodes& evicted, std::int64_t until) noexcept;
+  leat::flavour flavour() const noexcept override { return leat::flavour::broadcast; }
+  bool each_reader_gets_all() const noexcept override { return true; }
+  ref<channel_base> subscribe(std::size_t capacity, leat::full when_full) override;
+
+  send_status send(void* value, std::int64_t until) override;
+  recv_status recv(void*, std::int64_t) override { refuse_to_receive(*this); }
+  // Takes v if it returns sent. dropped: there is no reader, or none of them kept it.
+  send_status send_inside(entered& in, node_ref& v, evicted_nodes& evicted, std::int64_t until) noexcept;
 
   std::size_t size() const noexcept override;  // of the reader that has most
   bool is_closed() const noexcept override;
@@ -148,14 +175,21 @@ class broadcast_hub final : public channel_base {
   void close() noexcept override;
 
   // Sends only: slot is a node_ref*, evicted an evicted_nodes*. There is nothing to receive here.
-  attempt try_case(entered& in, op_case& c) noexcept override;
-  attempt enroll(entered& in, op_case& c, party& me) noexcept override;
+  void stage(op_case& c, void* value) override;
+  void finish(op_case& c, void* value) override;
+  void unstage(op_case& c, void* value) noexcept override;
+  ending try_case(entered& in, op_case& c) noexcept override;
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override;
   void withdraw(op_case& c) noexcept override;
   std::size_t waiting(std::span<waiting_g> to) const noexcept override;
 
  private:
   friend class broadcast_reader;
   enum class room : std::uint8_t { there_is, wait_for_it, refused };
+  struct sending {
+    node_ref node;
+    evicted_nodes evicted = {};
+  };
 
   room room_locked() const noexcept LEAT_REQUIRES(lock_);
   // Step 4. There is room.
@@ -168,6 +202,7 @@ class broadcast_hub final : public channel_base {
   wait_queue senders_ LEAT_GUARDED_BY(lock_);  // the slot is the op_case
   std::uint64_t sent_ LEAT_GUARDED_BY(lock_) = 0;
   std::uint64_t dropped_ LEAT_GUARDED_BY(lock_) = 0;
+  std::uint64_t refused_ LEAT_GUARDED_BY(lock_) = 0;
   std::uint64_t high_ LEAT_GUARDED_BY(lock_) = 0;
   broadcast_reader* first_ LEAT_GUARDED_BY(lock_) = nullptr;  // readers, in no order
 };
@@ -178,10 +213,9 @@ class broadcast_reader final : public channel_base {
   broadcast_reader(ref<channel_base> hub, std::size_t capacity, const channel_options& o);
   ~broadcast_reader() override;
 
-  const broadcast_hub& hub() const noexcept { return hub_; }
-  recv_status recv(entered& in, std::optional<node_ref>& out, std::int64_t until) noexcept;
-  // The receiver could not copy the value: it goes to the next one, or back to the front.
-  void give_back(node_ref&& v) noexcept;
+  leat::flavour flavour() const noexcept override { return leat::flavour::broadcast_reader; }
+  recv_status recv(void* value, std::int64_t until) override;
+  recv_status recv_inside(entered& in, std::optional<node_ref>& out, std::int64_t until) noexcept;
 
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override;
@@ -191,8 +225,11 @@ class broadcast_reader final : public channel_base {
   void close() noexcept override;
 
   // Receives only: slot is a std::optional<node_ref>*.
-  attempt try_case(entered& in, op_case& c) noexcept override;
-  attempt enroll(entered& in, op_case& c, party& me) noexcept override;
+  void stage(op_case& c, void* value) override;
+  void finish(op_case& c, void* value) override;
+  void unstage(op_case& c, void* value) noexcept override;
+  ending try_case(entered& in, op_case& c) noexcept override;
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override;
   void withdraw(op_case& c) noexcept override;
   std::size_t waiting(std::span<waiting_g> to) const noexcept override;
 
@@ -207,6 +244,10 @@ class broadcast_reader final : public channel_base {
   // False: there is nothing.
   bool take_locked(std::optional<node_ref>& out, waiter_list& woken) noexcept;
   void leave_locked(waiter_list& woken) noexcept;
+  // Outside the runtime, after a receive: `reader` may be gone by then, and is needed only if the copy throws.
+  static void take_out(broadcast_reader* reader, node_ref&& n, void* value);
+  // The receiver could not copy the value: it goes to the next one, or back to the front.
+  void give_back(node_ref&& v) noexcept;
 
   const ref<channel_base> keeps_;  // the hub
   broadcast_hub& hub_;
@@ -220,131 +261,18 @@ class broadcast_reader final : public channel_base {
   std::uint64_t offered_ = 0, received_ = 0, dropped_ = 0, high_ = 0;
 };
 
+// A class of its own, so that only those types must have a copy that are broadcast: of many one cannot know
+// before one tries, and fails.
 template <class T>
-broadcast_hub* make_broadcast(std::size_t capacity, const channel_options& o) {
+class broadcast_channel final : public broadcast_hub {
   static_assert(std::is_copy_constructible_v<T>, "a broadcast channel copies its values");
-  return new broadcast_hub(capacity, o, [](const broadcast_item& from, void* to) {
-    static_cast<std::optional<T>*>(to)->emplace(static_cast<const item_of<T>&>(from).value);
-  });
-}
 
-// The following run outside the runtime.
+ public:
+  using broadcast_hub::broadcast_hub;
 
-template <class T>
-requires(!std::is_reference_v<T>) node_ref make_broadcast_node(T&& v) {
-  return node_ref(new item_of<T>(std::forward<T>(v)));
-}
-
-template <class T>
-T& node_value(const node_ref& n) noexcept {
-  broadcast_item* const it = n.get()->wraps ? n.get()->wraps : n.get();
-  return static_cast<item_of<T>*>(it)->value;
-}
-
-// After a send that did not take the node.
-template <class T>
-void restore_from_node(node_ref& n, T& v) {
-  if constexpr (std::is_nothrow_move_assignable_v<T> || !std::is_nothrow_move_constructible_v<T>) {
-    v = std::move(node_value<T>(n));
-  } else {
-    std::destroy_at(&v);
-    std::construct_at(&v, std::move(node_value<T>(n)));
+  node_ref pack(void* value) const override {
+    return node_ref(new item_of<T>(std::move(*static_cast<T*>(value))));
   }
-}
+};
 
-// Copies the value, or moves it when nobody else can. If that throws, the node goes back to the front of the
-// reader.
-template <class T>
-void take_node(channel_base& from, node_ref&& n, std::optional<T>& to) {
-  auto& reader = static_cast<broadcast_reader&>(from);
-  const broadcast_item* const it = n.get()->wraps ? n.get()->wraps : n.get();
-  try {
-    if constexpr (std::is_nothrow_move_constructible_v<T>) {
-      // Acquire: the other readers have done copying; pairs with drop.
-      if (it->refs.load(std::memory_order_acquire) == 1) {
-        to.emplace(std::move(node_value<T>(n)));
-        return;
-      }
-    }
-    reader.hub().copy(*it, &to);
-  } catch (...) {
-    reader.give_back(std::move(n));
-    throw;
-  }
-}
-
-[[noreturn]] void refuse_to_receive(const channel_base& hub);
-// Throws channel_error if c is a hub: its readers are those who subscribe.
-inline void check_receivable(const channel_base* c) {
-  if (c && c->kind() == flavour::broadcast) [[unlikely]]
-    refuse_to_receive(*c);
-}
-
-ref<channel_base> subscribe_to(const ref<channel_base>& c, std::size_t capacity, leat::full when_full);
-recv_status recv_tick(channel_base& c, std::optional<tick>& to, std::int64_t until);  // ticker.cpp
-
-// --- what channel.hpp calls --------------------------------------------------------------------------------
-
-template <class T>
-ref<channel_base> subscribe(const ref<channel_base>& c, std::size_t capacity, leat::full when_full) {
-  return subscribe_to(c, capacity, when_full);
-}
-
-template <class T>
-ref<channel_base> reading_side(const ref<channel_base>& c) {
-  if (!c || c->kind() != flavour::broadcast) return c;
-  return subscribe_to(c, c->capacity(), c->when_full());
-}
-
-template <class T>
-send_status send_broadcast(channel_base& c, T& v, std::int64_t until) {
-  node_ref node = make_broadcast_node(std::move(v));
-  evicted_nodes evicted;
-  send_status s{};
-  {
-    entered in;
-    s = static_cast<broadcast_hub&>(c).send(in, node, evicted, until);
-  }
-  if (node) restore_from_node(node, v);
-  if (s == send_status::stopped) [[unlikely]]
-    throw_if_insisted();
-  return s;
-}
-
-template <class T>
-send_status send_special(channel_base& c, T& v, std::int64_t until) {
-  if (c.kind() == flavour::gated) {
-    auto& g = static_cast<gate&>(c);
-    return g.send(g, &v, until);
-  }
-  if (c.kind() != flavour::fan) return send_broadcast(c, v, until);
-  const auto& to = static_cast<several&>(c);
-  return to.send(to, 0, &v, until);
-}
-
-template <class T>
-recv_status recv_special(channel_base& c, std::optional<T>& to, std::int64_t until) {
-  if (c.kind() == flavour::merged) {
-    auto& from = static_cast<several&>(c);
-    return from.recv(from, &to, until);
-  }
-  if (c.kind() == flavour::gated) {
-    auto& g = static_cast<gate&>(c);
-    return g.recv(g, &to, until);
-  }
-  if constexpr (std::is_same_v<T, tick>) {
-    if (c.kind() == flavour::ticker) return recv_tick(c, to, until);
-  }
-  check_receivable(&c);
-  std::optional<node_ref> node;
-  recv_status s{};
-  {
-    entered in;
-    s = static_cast<broadcast_reader&>(c).recv(in, node, until);
-  }
-  if (node) take_node(c, std::move(*node), to);
-  return s;
-}
-
-}  // namespace csp
-}  // namespace leat
+}  // namespace leat::csp

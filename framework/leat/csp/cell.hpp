@@ -14,7 +14,7 @@ namespace leat::csp {
 
 template <class T>
 inline constexpr bool kept_inline =
-    std::is_nothrow_move_constructible_v<T>&& std::is_nothrow_destructible_v<T>;
+    std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>;
 
 template <class T>
 struct boxed {

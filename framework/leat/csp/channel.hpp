@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <leat/base/clock.hpp>
+#include <leat/csp/boxed.hpp>
 #include <leat/csp/broadcast.hpp>
 #include <leat/csp/cell.hpp>
 #include <leat/csp/channel_base.hpp>
@@ -28,28 +29,34 @@ class out;
 
 namespace csp {
 
-// Not inlined: it is long, and the compiler would warn of accesses to the flavours that it sees are not made.
+// Not inlined: it is long, and the compiler would warn of accesses to the kinds that it sees are not made.
 template <class T>
 [[gnu::noinline]] channel_base* make_channel(std::size_t capacity, const channel_options& o) {
-  const bool keeps_order =
-      o.full == full::block || o.full == full::drop_newest || o.full == full::fail;  // the reader alone takes
-  if constexpr (kept_inline<T>)
+  static_assert(kept_inline<T> || (std::is_move_constructible_v<T> && std::is_move_assignable_v<T>),
+                "a type whose move may throw must be movable and assignable, so that a failed send can give "
+                "the value back");
+  if constexpr (kept_inline<T>) {
+    const bool keeps_order = o.full == full::block || o.full == full::drop_newest ||
+                             o.full == full::fail;  // the reader alone takes
     if (o.writers == 1 && o.readers == 1 && capacity > 0 && keeps_order)
       return new single_channel<T>(capacity, o);
-  return new many_channel<cell<T>>(capacity, o);
-}
-
-// What a box holds. If the move throws, the box goes back to its channel.
-template <class T>
-void unbox(channel_base& from, boxed<T>&& box, std::optional<T>& to) {
-  try {
-    to.emplace(std::move(box.value()));
-  } catch (...) {
-    entered in;
-    static_cast<many_channel<boxed<T>>&>(from).give_back(in, std::move(box));
-    throw;
+    return new many_channel<T>(capacity, o);
+  } else {
+    return new boxed_channel<T>(capacity, o);
   }
 }
+
+// Is c a many_channel<T>, or a single_channel<T>?
+template <class T>
+bool is_inlined(const channel_base& c) noexcept {
+  return kept_inline<T> && c.is_inlined();
+}
+
+// Is c a single_channel<T> whose reader and writer may use it directly?
+inline bool is_ring(const channel_base* c) noexcept { return c && c->inlined_as(inlined::one_to_one); }
+
+// A send to a channel that somebody looks into (tap.hpp): as channel_base::send.
+send_status send_tapped(channel_base& c, void* value, std::int64_t until);
 
 // The end of a send that found no room and does not wait.
 template <class T>
@@ -64,23 +71,12 @@ template <class T, class Until>
 [[gnu::noinline]] send_status send_slowly(channel_base* c, T& v, Until until) {
   send_status s{};
   if (!c) [[unlikely]] {
-    s = wait_on_nil(wait_reason::send, until) == outcome_stopped ? send_status::stopped
+    s = wait_on_nil(wait_reason::send, until) == ending::stopped ? send_status::stopped
         : until == at_once                                       ? send_status::full
                                                                  : send_status::timeout;
-  } else if constexpr (!kept_inline<T>) {
-    if (c->kind() >= flavour::broadcast) return send_special(*c, v, until);
-    boxed<T> box(std::move(v));
-    std::optional<boxed<T>> evicted;
-    {
-      entered in;
-      s = static_cast<many_channel<boxed<T>>*>(c)->send(in, box, evicted, until);
-    }
-    if (s != send_status::sent) v = std::move(box.value());
-  } else if (c->kind() >= flavour::single) {
-    if (c->kind() >= flavour::broadcast) return send_special(*c, v, until);
-    entered in;
-    s = static_cast<single_channel<T>*>(c)->send(in, v, until);
-  } else {
+  } else if (!kept_inline<T> || !c->inlined_as(inlined::many)) {
+    s = !c->is_inlined() && c->tap() ? send_tapped(*c, &v, until) : c->send(&v, until);
+  } else if constexpr (kept_inline<T>) {
     auto& many = *static_cast<many_channel<T>*>(c);
     sched::entrance in;
     if (!many.send_now(in, v, until, s)) {
@@ -98,28 +94,12 @@ template <class T, class Until>
 [[gnu::noinline]] recv_status recv_slowly(channel_base* c, std::optional<T>& to, Until until) {
   recv_status s{};
   if (!c) [[unlikely]] {
-    s = wait_on_nil(wait_reason::receive, until) == outcome_stopped ? recv_status::stopped
+    s = wait_on_nil(wait_reason::receive, until) == ending::stopped ? recv_status::stopped
         : until == at_once                                          ? recv_status::empty
                                                                     : recv_status::timeout;
-  } else if constexpr (!kept_inline<T>) {
-    if (c->kind() >= flavour::broadcast) {
-      s = recv_special(*c, to, until);
-    } else {
-      std::optional<boxed<T>> box;
-      {
-        entered in;
-        s = static_cast<many_channel<boxed<T>>*>(c)->recv(in, box, until);
-      }
-      if (box) unbox(*c, std::move(*box), to);
-    }
-  } else if (c->kind() >= flavour::single) {
-    if (c->kind() >= flavour::broadcast) {
-      s = recv_special(*c, to, until);
-    } else {
-      entered in;
-      s = static_cast<single_channel<T>*>(c)->recv(in, to, until);
-    }
-  } else {
+  } else if (!kept_inline<T> || !c->inlined_as(inlined::many)) {
+    s = c->recv(&to, until);
+  } else if constexpr (kept_inline<T>) {
     auto& many = *static_cast<many_channel<T>*>(c);
     sched::entrance in;
     if (!many.recv_now(in, to, until, s)) return many.wait_to_receive(in, &to, until);
@@ -134,15 +114,13 @@ template <class T, class Until>
 template <class T, class Until>
 [[gnu::always_inline]] inline send_status send_value(channel_base* c, T& v, Until until) {
   if constexpr (kept_inline<T>)
-    if (c && c->kind() == flavour::single && static_cast<single_channel<T>*>(c)->put(v))
-      return send_status::sent;
+    if (is_ring(c) && static_cast<single_channel<T>*>(c)->put(v)) return send_status::sent;
   return send_slowly(c, v, until);
 }
 template <class T, class Until>
 [[gnu::always_inline]] inline recv_status recv_value(channel_base* c, std::optional<T>& to, Until until) {
   if constexpr (kept_inline<T>)
-    if (c && c->kind() == flavour::single && static_cast<single_channel<T>*>(c)->take(to))
-      return recv_status::received;
+    if (is_ring(c) && static_cast<single_channel<T>*>(c)->take(to)) return recv_status::received;
   return recv_slowly(c, to, until);
 }
 
@@ -156,12 +134,12 @@ class received_iterator {
   using pointer = T*;
   using reference = T&;
 
-  explicit received_iterator(channel_base* c) : channel_(c) { receive(); }
+  explicit received_iterator(ref<channel_base> c) : channel_(std::move(c)) { receive(); }
   T& operator*() noexcept { return *value_; }
   [[gnu::always_inline]] received_iterator& operator++() {
     if constexpr (kept_inline<T> && may_be_overwritten<T>) {
-      if (value_ && channel_->kind() == flavour::single &&
-          static_cast<single_channel<T>*>(channel_)->take_over(*value_))
+      if (value_ && is_ring(channel_.get()) &&
+          static_cast<single_channel<T>*>(channel_.get())->take_over(*value_))
         return *this;
     }
     receive();
@@ -175,16 +153,16 @@ class received_iterator {
   [[gnu::noinline]] void receive() {
     value_.reset();
     if constexpr (kept_inline<T> && may_be_overwritten<T>) {
-      (void)recv_slowly(channel_, value_, without_end{});
+      (void)recv_slowly(channel_.get(), value_, without_end{});
     } else {
-      (void)recv_value(channel_, value_, without_end{});
+      (void)recv_value(channel_.get(), value_, without_end{});
     }
   }
 
   // In this order: with the pointer right before the value, GCC reads both at once, which waits for the store
   // of a value that has just been taken (1.5 ns a value).
   std::optional<T> value_;
-  channel_base* channel_;
+  ref<channel_base> channel_;  // the body of the loop may let go of the handle
 };
 
 // The sending half of a channel's interface. Derived has base().
@@ -194,20 +172,26 @@ class sender_api {
   // Waits for room if the policy is to block. sent, closed, stopped, or what the policy says (full, dropped).
   // Unless it was sent, v keeps its value.
   send_status send(T&& v) const { return send_value(base(), v, without_end{}); }
-  send_status send(const T& v) const requires std::copy_constructible<T> {
+  send_status send(const T& v) const
+    requires std::copy_constructible<T>
+  {
     T copy(v);
     return send_value(base(), copy, without_end{});
   }
   // Never waits: full instead. v keeps its value unless it was sent.
   send_status try_send(T& v) const { return send_value(base(), v, at_once); }
   send_status try_send(T&& v) const { return send_value(base(), v, at_once); }
-  send_status try_send(const T& v) const requires std::copy_constructible<T> {
+  send_status try_send(const T& v) const
+    requires std::copy_constructible<T>
+  {
     T copy(v);
     return send_value(base(), copy, at_once);
   }
   // timeout when the deadline has passed first.
   send_status send_until(T&& v, deadline d) const { return send_value(base(), v, until_ns(d)); }
-  send_status send_until(const T& v, deadline d) const requires std::copy_constructible<T> {
+  send_status send_until(const T& v, deadline d) const
+    requires std::copy_constructible<T>
+  {
     T copy(v);
     return send_value(base(), copy, until_ns(d));
   }
@@ -239,7 +223,10 @@ class receiver_api {
     return recv_value(base(), to, at_once);
   }
 
-  received_iterator<T> begin() const { return received_iterator<T>(base()); }
+  received_iterator<T> begin() const {
+    if (base()) base()->add_ref();
+    return received_iterator<T>(ref<channel_base>(base()));
+  }
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
@@ -256,11 +243,14 @@ class receiver_api {
 template <class Derived>
 class channel_info {
  public:
+  // Handles of one kind are equal if they are of the same channel; nil ones are equal. Two readers of a
+  // broadcast channel are two. Hashed alike (std::hash).
+  friend bool operator==(const Derived& a, const Derived& b) noexcept { return a.base() == b.base(); }
   std::size_t size() const noexcept { return base() ? base()->size() : 0; }
   std::size_t capacity() const noexcept { return base() ? base()->capacity() : 0; }
   bool closed() const noexcept { return base() && base()->is_closed(); }
   channel_stats stats() const noexcept { return base() ? base()->stats() : channel_stats{}; }
-  leat::flavour flavour() const noexcept { return base() ? base()->kind() : leat::flavour::rendezvous; }
+  leat::flavour flavour() const noexcept { return base() ? base()->flavour() : leat::flavour::rendezvous; }
 
  private:
   channel_base* base() const noexcept { return static_cast<const Derived*>(this)->base(); }
@@ -268,15 +258,13 @@ class channel_info {
 
 }  // namespace csp
 
-// Copies share one channel; it lives as long as any handle or end.
+// Copies share one channel; it lives as long as any handle or end. T may be incomplete until the channel is
+// made or used: a message may hold a channel of its own kind, for the answer.
 template <class T>
 class channel : public csp::sender_api<channel<T>, T>,
                 public csp::receiver_api<channel<T>, T>,
                 public csp::channel_info<channel<T>> {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a channel carries values");
-  static_assert(csp::kept_inline<T> || (std::is_move_constructible_v<T> && std::is_move_assignable_v<T>),
-                "a type whose move may throw must be movable and assignable, so that a failed send can give "
-                "the value back");
 
  public:
   using value_type = T;
@@ -288,7 +276,7 @@ class channel : public csp::sender_api<channel<T>, T>,
       : state_(csp::make_channel<T>(capacity, options)) {}
   // A broadcast channel; `capacity` and the policy are those of each reader that does not ask for its own.
   channel(broadcast_t, std::size_t capacity, const channel_options& options = {})
-      : state_(csp::make_broadcast<T>(capacity, options)) {}
+      : state_(new csp::broadcast_channel<T>(capacity, options)) {}
 
   // A reader of its own on a broadcast channel, which misses nothing from now on but what its policy drops.
   in<T> subscribe(std::size_t capacity, leat::full when_full = leat::full::block) const;
@@ -308,7 +296,7 @@ class in : public csp::receiver_api<in<T>, T>, public csp::channel_info<in<T>> {
  public:
   using value_type = T;
   in() = default;
-  in(const channel<T>& c) : state_(csp::reading_side<T>(c.state_)) {}
+  in(const channel<T>& c) : state_(csp::reading_side(c.state_)) {}
   explicit in(csp::ref<csp::channel_base> state) noexcept : state_(std::move(state)) {}
   // A port: nil until its owner connects it. The owner's layer says what a port is, by register_port.
   template <class Owner, class... Options>
@@ -344,7 +332,22 @@ class out : public csp::sender_api<out<T>, T>, public csp::channel_info<out<T>> 
 
 template <class T>
 in<T> channel<T>::subscribe(std::size_t capacity, leat::full when_full) const {
-  return in<T>(csp::subscribe<T>(state_, capacity, when_full));
+  return in<T>(csp::subscribe_to(state_, capacity, when_full));
 }
 
 }  // namespace leat
+
+template <class T>
+struct std::hash<leat::channel<T>> {
+  std::size_t operator()(const leat::channel<T>& c) const noexcept {
+    return std::hash<const void*>()(c.base());
+  }
+};
+template <class T>
+struct std::hash<leat::in<T>> {
+  std::size_t operator()(const leat::in<T>& c) const noexcept { return std::hash<const void*>()(c.base()); }
+};
+template <class T>
+struct std::hash<leat::out<T>> {
+  std::size_t operator()(const leat::out<T>& c) const noexcept { return std::hash<const void*>()(c.base()); }
+};

@@ -6,6 +6,7 @@
 #include <new>
 
 #include <leat/base/log.hpp>
+#include <leat/csp/tap.hpp>
 #include <leat/sched/info.hpp>
 
 namespace leat {
@@ -44,7 +45,10 @@ const char* to_string(flavour f) noexcept {
     case flavour::ticker: return "ticker";
     case flavour::merged: return "merged";
     case flavour::fan: return "fan";
+    case flavour::keyed: return "keyed";
+    case flavour::latest_by_key: return "latest by key";
     case flavour::gated: return "gated";
+    case flavour::other: return "other";
   }
   return "?";
 }
@@ -52,13 +56,6 @@ const char* to_string(flavour f) noexcept {
 namespace csp {
 
 namespace {
-
-std::unique_ptr<const char[]> copy_of(const std::string& name) {
-  if (name.empty()) return nullptr;
-  auto copy = std::make_unique<char[]>(name.size() + 1);
-  std::memcpy(copy.get(), name.c_str(), name.size() + 1);
-  return copy;
-}
 
 std::uint32_t as_capacity(std::size_t n) {
   if (n > most_capacity)
@@ -69,8 +66,70 @@ std::uint32_t as_capacity(std::size_t n) {
 
 }  // namespace
 
-channel_base::channel_base(flavour kind, std::size_t capacity, const channel_options& o)
-    : name_(copy_of(o.name)), kind_(kind), full_(o.full), capacity_(as_capacity(capacity)) {}
+channel_base::channel_base(inlined as, std::size_t capacity, const channel_options& o)
+    : name_(label_of(o.name)),
+      way_(static_cast<std::uint8_t>(as)),
+      kind_(static_cast<std::uint8_t>(as)),
+      full_(o.full),
+      capacity_(as_capacity(capacity)) {}
+
+struct channel_base::label {
+  std::atomic<csp::tap*> tap{nullptr};
+};
+
+channel_base::label& channel_base::before(const char* name) noexcept {
+  return *std::launder(reinterpret_cast<label*>(const_cast<char*>(name) - sizeof(label)));
+}
+
+channel_base::label_text channel_base::label_of(const std::string& name) {
+  if (name.empty()) return nullptr;
+  void* const room = ::operator new(sizeof(label) + name.size() + 1);
+  char* const text = static_cast<char*>(room) + sizeof(label);
+  new (room) label;
+  std::memcpy(text, name.c_str(), name.size() + 1);
+  return label_text(text);
+}
+
+void channel_base::label_deleter::operator()(const char* name) const noexcept {
+  label& l = before(name);
+  if (csp::tap* const t = l.tap.load(std::memory_order_acquire)) t->drop_ref();
+  std::destroy_at(&l);
+  ::operator delete(&l);
+}
+
+csp::tap* channel_base::tap() const noexcept {
+  return name_ ? before(name_.get()).tap.load(std::memory_order_acquire) : nullptr;  // pairs with set_tap
+}
+
+bool channel_base::set_tap(csp::tap* t) noexcept {
+  csp::tap* none = nullptr;
+  return name_ && before(name_.get()).tap.compare_exchange_strong(none, t, std::memory_order_acq_rel);
+}
+
+std::span<const ref<channel_base>> channel_base::parts(const op_case&) const noexcept { return {}; }
+
+namespace {
+[[noreturn]] void refuse_to_subscribe(std::string_view name) {
+  throw channel_error("subscribe needs a broadcast channel, and '" + std::string(name) +
+                      "' is none: make it with leat::broadcast as the first argument");
+}
+}  // namespace
+
+ref<channel_base> channel_base::subscribe(std::size_t, leat::full) { refuse_to_subscribe(name()); }
+
+ref<channel_base> subscribe_to(const ref<channel_base>& c, std::size_t capacity, leat::full when_full) {
+  if (!c) refuse_to_subscribe({});
+  return c->subscribe(capacity, when_full);
+}
+
+ref<channel_base> reading_side(const ref<channel_base>& c) {
+  return c && c->each_reader_gets_all() ? c->subscribe(c->capacity(), c->when_full()) : c;
+}
+
+void refuse_to_receive(const channel_base& c) {
+  throw channel_error("channel '" + std::string(c.name()) +
+                      "' is a broadcast channel: subscribe, or make an in<T> of it, and receive from that");
+}
 
 void channel_base::report_closed_twice() const noexcept {
   if (abandoned_.load(std::memory_order_relaxed)) return;
@@ -94,18 +153,18 @@ std::size_t ring_size(std::size_t n, std::size_t cell_size) {
 
 void* allocate_ring(std::size_t slots, std::size_t cell_size, std::size_t align, std::size_t capacity) {
   if (slots == 0) return nullptr;
-  void* const ring = ::operator new (slots* cell_size, std::align_val_t{align}, std::nothrow);
+  void* const ring = ::operator new(slots * cell_size, std::align_val_t{align}, std::nothrow);
   if (!ring) no_memory(capacity, cell_size);
   return ring;
 }
 
-void free_ring(void* ring, std::size_t align) noexcept { ::operator delete (ring, std::align_val_t{align}); }
+void free_ring(void* ring, std::size_t align) noexcept { ::operator delete(ring, std::align_val_t{align}); }
 
-std::int32_t wait_on_nil(wait_reason why, std::int64_t until) noexcept {
-  if (until == at_once) return outcome_timeout;
+ending wait_on_nil(wait_reason why, std::int64_t until) noexcept {
+  if (until == at_once) return ending::timeout;
   entered in;
-  contested_party me(in.m ? &in.g() : nullptr);
-  return me.wait(in, why, until, stops::end_it, "nil");
+  contested_wait me(in.m ? &in.g() : nullptr);
+  return wait::ended_by(me.block(in, why, until, stops::end_it, "nil"));
 }
 
 void throw_if_insisted() {

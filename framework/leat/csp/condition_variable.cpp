@@ -9,60 +9,64 @@ namespace leat {
 
 using sched::entered;
 
-condition_variable::ended condition_variable::wait_once(std::unique_lock<mutex>& lock, std::int64_t until) {
-  if (!lock.owns_lock())
+condition_variable::ended condition_variable::wait_once(mutex* held,
+                                                        std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  if (!held)
     throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
                             "condition_variable: the mutex is not locked");
   sched::M* const here = sched::current_m();
   sched::G* const g = here ? here->cur.load(std::memory_order_relaxed) : nullptr;
-  csp::contested_party me(g);
+  csp::contested_wait me(g);
   csp::waiter w;
   w.who = &me;
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   {
     lock_guard hold(lock_);
     queue_.link(w);
     note_waiting_locked();
   }
-  lock.unlock();  // may enter the runtime, so the wait enters afterwards
-  std::int32_t outcome = 0;
+  held->unlock();  // may enter the runtime, so the wait enters afterwards
+  csp::ending how{};
   {
     entered in;
-    outcome = me.wait(in, sched::wait_reason::condition, until);
-    {
+    how = csp::wait::ended_by(me.block(in, sched::wait_reason::condition, until));
+    // One that was notified has been taken out, and its notifier touches neither the waiter nor, for it, the
+    // queue any more; the condition_variable may be gone.
+    if (how != csp::ending::done) {
       lock_guard hold(lock_);
       if (csp::waiter_list::linked(&w)) queue_.unlink(w);
       note_waiting_locked();
     }
     // One that is stopped and waits in a loop must let those run who could end it.
-    if (in.m && outcome == csp::outcome_stopped) in.m = in.m->sched.yield(in.m);
+    if (in.m && how == csp::ending::stopped) in.m = in.m->sched.yield(in.m);
   }
-  lock.lock();
-  if (outcome >= 0) return ended::notified;
+  held->lock();
+  if (how == csp::ending::done) return ended::notified;
   if (g) sched::throw_if_insisted(*g);
-  return outcome == csp::outcome_timeout ? ended::timeout : ended::stopped;
+  return how == csp::ending::timeout ? ended::timeout : ended::stopped;
 }
 
 void condition_variable::notify_one_slow() noexcept {
-  const sched::shield unbroken;
-  csp::party* who = nullptr;
+  const sched::no_quarantine unbroken;
+  csp::wait* who = nullptr;
   bool wake_it = false;
   {
     lock_guard hold(lock_);
-    if (const csp::waiter* const w = csp::claim_first(queue_, wake_it)) who = w->who;
+    // Not a touch of one that wakes itself: it may be gone.
+    if (const csp::waiter* const w = csp::claim_first(queue_, wake_it); w && wake_it) who = w->who;
     note_waiting_locked();
   }
-  if (!who || !wake_it) return;
+  if (!who) return;
   const entered in;
   who->wake(in.m);
 }
 
 void condition_variable::notify_all_slow() noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);
-    csp::claim_all(queue_, 0, woken);
+    csp::claim_all(queue_, csp::ending::done, woken);
     note_waiting_locked();
   }
   if (woken.empty()) return;

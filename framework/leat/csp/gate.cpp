@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include <leat/sched/stop.hpp>
-
 namespace leat::csp {
 namespace {
 
@@ -17,37 +15,33 @@ channel_options named_after(const channel_base& c) {
 
 }  // namespace
 
-gate::gate(ref<channel_base> inner, std::shared_ptr<gate_record> record, recv_fn receives, keep_fn keeps,
-           hand_out_fn hands_out)
-    : channel_base(flavour::gated, inner->capacity(), named_after(*inner.get())),
-      recv(receives),
-      inner_(std::move(inner)),
-      record_(std::move(record)),
-      keep_(keeps),
-      hand_out_(hands_out) {}
-
-gate::gate(ref<channel_base> inner, std::shared_ptr<gate_record> record, send_fn sends)
-    : channel_base(flavour::gated, inner->capacity(), named_after(*inner.get())),
-      send(sends),
+gate::gate(ref<channel_base> inner, std::shared_ptr<gate_record> record)
+    : channel_base(inner->capacity(), named_after(*inner.get())),
       inner_(std::move(inner)),
       record_(std::move(record)) {}
 
-channel_base* gate::aim() noexcept {
-  if (!send && held()) {
-    if (held()->at() == hold_base::state::again) return this;
-    if (!stop_requested()) held()->acknowledge();
-  }
-  return inner_.get();
+std::size_t gate::size() const noexcept { return inner_->size() + (hands_out_again() ? 1 : 0); }
+
+std::span<const ref<channel_base>> gate::parts(const op_case& c) const noexcept {
+  if (!c.slot) return {};
+  return inner_->parts(c);
 }
 
-std::size_t gate::size() const noexcept {
-  return inner_->size() + (held() && held()->at() == hold_base::state::again ? 1 : 0);
+ending gate::try_case(entered& in, op_case& c) noexcept {
+  return c.slot ? inner_->try_case(in, c) : ending::done;
 }
 
-attempt gate::try_case(entered&, op_case&) noexcept { return attempt::done; }
+ending gate::enroll(entered& in, op_case& c, wait& me) noexcept {
+  if (c.slot) return inner_->enroll(in, c, me);
+  return me.try_claim(c.entry.index) == wait::claimed::lost ? ending::lost : ending::done;
+}
 
-attempt gate::enroll(entered&, op_case& c, party& me) noexcept {
-  return me.try_claim(c.place.index) == party::claimed::lost ? attempt::lost : attempt::done;
+void gate::withdraw(op_case& c) noexcept {
+  if (c.slot) inner_->withdraw(c);
+}
+
+void gate::unstage(op_case& c, void* value) noexcept {
+  if (c.slot) inner_->unstage(c, value);
 }
 
 }  // namespace leat::csp

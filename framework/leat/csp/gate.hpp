@@ -14,15 +14,18 @@
 //   empty --received--> in_hand --next receive--> empty
 //                       in_hand --the user is out, and another comes--> again --receive--> in_hand
 //
-// A record is used by one user at a time, and by its supervisor when that user is out; the last news of a
-// user that was quarantined is the state, so that is written when the value is whole.
+// A record is used by one user at a time, and by its supervisor when that user is out. A user that was
+// quarantined may run on behind its fence (sched/fence.hpp): its successor gets a record of its own, and the
+// value in hand is copied from the old one (succeed). That value stays as it is: in_hand is written when it
+// is whole, and to acknowledge it takes an entry into the runtime, which a fenced G does not survive.
 //
-// Select is aimed at the inner channel, or, while a value is to be handed out again, at the gate itself,
-// which is ready then.
+// A case of a select goes on to the inner channel. While a value is to be handed out again, it does not: it is
+// ready, and its slot is null.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <leat/csp/channel_base.hpp>
 
@@ -42,6 +45,9 @@ class hold_base {
   // Release: the value is whole.
   void become(state s) noexcept { at_.store(s, std::memory_order_release); }
   virtual void acknowledge() noexcept = 0;
+  // The supervisor, with a new hold: it stands where the old one does, and has a copy of what is in hand
+  // there when that is asked for.
+  virtual void succeed(std::shared_ptr<hold_base> old) noexcept = 0;
 
   unsigned failures = 0;  // with this value; the supervisor's
 
@@ -55,56 +61,37 @@ struct gate_record {
   std::shared_ptr<hold_base> hold = {};  // null: nothing is kept
 };
 
-class gate final : public channel_base {
+// The type is known to receiving_gate<T> and sending_gate<T>.
+class gate : public channel_base {
  public:
-  using recv_fn = recv_status (*)(gate& g, void* to, std::int64_t until);  // to: std::optional<T>*
-  using send_fn = send_status (*)(gate& g, void* v, std::int64_t until);   // v: T*
-  using keep_fn = void (*)(hold_base& h, void* v, void* to);               // v: T*, to: std::optional<T>*
-  using hand_out_fn = void (*)(hold_base& h, void* to);                    // to: std::optional<T>*
-
-  gate(ref<channel_base> inner, std::shared_ptr<gate_record> record, recv_fn receives, keep_fn keeps,
-       hand_out_fn hands_out);
-  gate(ref<channel_base> inner, std::shared_ptr<gate_record> record, send_fn sends);
-
-  channel_base* inner() const noexcept { return inner_.get(); }
+  leat::flavour flavour() const noexcept override { return leat::flavour::gated; }
   hold_base* held() const noexcept { return record_->hold.get(); }
-
-  const recv_fn recv = nullptr;
-  const send_fn send = nullptr;
-
-  void count() noexcept {
-    record_->passed.store(record_->passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  // For select: before it looks, and when it has a value. `aim` is the channel to look at.
-  channel_base* aim() noexcept;
-  // When values are kept, this one is put in hand first and a copy of it into `to`: one whose copy throws is
-  // not lost. False: it is still the caller's.
-  bool passed(void* v, void* to) {
-    count();
-    if (!held()) return false;
-    keep_(*held(), v, to);
-    return true;
-  }
-  void hand_out(void* to) {
-    count();
-    hand_out_(*held(), to);
-  }
 
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override { return inner_->is_closed(); }
   channel_stats stats() const noexcept override { return inner_->stats(); }
   void close() noexcept override { inner_->close(); }
 
-  // A value is to be handed out again: the select takes it from the gate.
-  attempt try_case(entered& in, op_case& c) noexcept override;
-  attempt enroll(entered& in, op_case& c, party& me) noexcept override;
-  void withdraw(op_case&) noexcept override {}
+  ending try_case(entered& in, op_case& c) noexcept override;
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override;
+  void withdraw(op_case& c) noexcept override;
+  void unstage(op_case& c, void* value) noexcept override;
+  std::span<const ref<channel_base>> parts(const op_case& c) const noexcept override;
+  std::int64_t due() noexcept override { return inner_->due(); }
+  bool only_stores() const noexcept override { return inner_->only_stores(); }
+
+ protected:
+  gate(ref<channel_base> inner, std::shared_ptr<gate_record> record);
+
+  void count() noexcept {
+    record_->passed.store(record_->passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  bool hands_out_again() const noexcept { return held() && held()->at() == hold_base::state::again; }
+
+  const ref<channel_base> inner_;
 
  private:
-  const ref<channel_base> inner_;
   const std::shared_ptr<gate_record> record_;
-  const keep_fn keep_ = nullptr;
-  const hand_out_fn hand_out_ = nullptr;
 };
 
 }  // namespace leat::csp

@@ -19,71 +19,128 @@ class hold final : public hold_base {
 
   void acknowledge() noexcept override {
     if (at() == state::empty) return;
-    become(state::empty);
+    {
+      const sched::unfenced in;
+      become(state::empty);
+    }
     value.reset();
+    before_.reset();
     failures = 0;
+  }
+  void succeed(std::shared_ptr<hold_base> old) noexcept override {
+    failures = old->failures;
+    const state left = old->at();
+    auto last = std::static_pointer_cast<hold>(std::move(old));
+    // One that was cut short in `again` may still be making its copy.
+    before_ = last->before_ ? last->before_ : std::move(last);
+    become(left);
+  }
+  // What is in hand, or to be handed out again. A predecessor's is copied here first.
+  const T& again() {
+    if (before_) {
+      value.emplace(*before_->value);
+      std::shared_ptr<hold> copied;
+      const sched::unfenced in;  // ends first; a fenced one leaves before_ to its successor
+      copied.swap(before_);
+    }
+    return *value;
+  }
+
+ private:
+  std::shared_ptr<hold> before_;  // which has the value, and none before it
+};
+
+template <class T>
+class receiving_gate final : public gate {
+ public:
+  receiving_gate(ref<channel_base> inner, std::shared_ptr<gate_record> record)
+      : gate(std::move(inner), std::move(record)) {}
+
+  recv_status recv(void* value, std::int64_t until) override {
+    auto& to = *static_cast<std::optional<T>*>(value);
+    if constexpr (std::is_copy_constructible_v<T>) {
+      if (hold<T>* const h = holds()) {
+        if (until != at_once && stop_requested()) return recv_status::stopped;
+        if (hands_out_again()) {
+          hand_out(*h, to);
+          return recv_status::received;
+        }
+        h->acknowledge();
+        const recv_status s = recv_value(inner_.get(), h->value, until);
+        if (s == recv_status::received) put_in_hand(*h, to);
+        return s;
+      }
+    }
+    const recv_status s = recv_value(inner_.get(), to, until);
+    if (s == recv_status::received) count();
+    return s;
+  }
+
+  void stage(op_case& c, void* value) override {
+    if (hands_out_again()) {
+      c.slot = nullptr;
+      return;
+    }
+    if (held() && !stop_requested()) held()->acknowledge();
+    inner_->stage(c, value);
+  }
+  void finish(op_case& c, void* value) override {
+    auto& to = *static_cast<std::optional<T>*>(value);
+    if (c.slot) inner_->finish(c, value);
+    if constexpr (std::is_copy_constructible_v<T>) {
+      if (hold<T>* const h = holds()) {
+        if (!c.slot) return hand_out(*h, to);
+        // In hand first: one whose copy throws is not lost.
+        h->acknowledge();
+        h->value.emplace(std::move(*to));
+        to.reset();
+        return put_in_hand(*h, to);
+      }
+    }
+    count();
+  }
+
+ private:
+  // If the record holds something, values can be copied.
+  hold<T>* holds() const noexcept { return static_cast<hold<T>*>(held()); }
+  void put_in_hand(hold<T>& h, std::optional<T>& to) {
+    h.become(hold_base::state::in_hand);
+    count();
+    to.emplace(*h.value);
+  }
+  void hand_out(hold<T>& h, std::optional<T>& to) {
+    count();
+    to.emplace(h.again());
+    h.become(hold_base::state::in_hand);
   }
 };
 
 template <class T>
-recv_status recv_gated(gate& g, void* to, std::int64_t until) {
-  auto& out = *static_cast<std::optional<T>*>(to);
-  if constexpr (std::is_copy_constructible_v<T>) {
-    if (auto* const h = static_cast<hold<T>*>(g.held())) {
-      if (until != at_once && stop_requested()) {
-        throw_if_insisted();
-        return recv_status::stopped;
-      }
-      if (h->at() == hold_base::state::again) {
-        g.hand_out(&out);
-        return recv_status::received;
-      }
-      h->acknowledge();
-      const recv_status s = recv_value(g.inner(), h->value, until);
-      if (s != recv_status::received) return s;
-      h->become(hold_base::state::in_hand);
-      g.count();
-      out.emplace(*h->value);
-      return s;
-    }
+class sending_gate final : public gate {
+ public:
+  sending_gate(ref<channel_base> inner, std::shared_ptr<gate_record> record)
+      : gate(std::move(inner), std::move(record)) {}
+
+  send_status send(void* value, std::int64_t until) override {
+    const send_status s = send_value(inner_.get(), *static_cast<T*>(value), until);
+    if (s == send_status::sent || s == send_status::dropped) count();
+    return s;
   }
-  const recv_status s = recv_value(g.inner(), out, until);
-  if (s == recv_status::received) g.count();
-  return s;
-}
+  void stage(op_case& c, void* value) override { inner_->stage(c, value); }
+  void finish(op_case& c, void* value) override {
+    count();
+    inner_->finish(c, value);
+  }
+};
 
-template <class T>
-send_status send_gated(gate& g, void* v, std::int64_t until) {
-  const send_status s = send_value(g.inner(), *static_cast<T*>(v), until);
-  if (s == send_status::sent || s == send_status::dropped) g.count();
-  return s;
-}
-
-// If the record holds something, values can be copied.
 template <class T>
 ref<channel_base> gate_in(ref<channel_base> inner, std::shared_ptr<gate_record> record) {
-  gate::keep_fn keep = nullptr;
-  gate::hand_out_fn hand_out = nullptr;
-  if constexpr (std::is_copy_constructible_v<T>) {
-    keep = [](hold_base& h, void* v, void* to) {
-      auto& mine = static_cast<hold<T>&>(h);
-      mine.acknowledge();
-      mine.value.emplace(std::move(*static_cast<T*>(v)));
-      mine.become(hold_base::state::in_hand);
-      static_cast<std::optional<T>*>(to)->emplace(*mine.value);
-    };
-    hand_out = [](hold_base& h, void* to) {
-      auto& mine = static_cast<hold<T>&>(h);
-      static_cast<std::optional<T>*>(to)->emplace(*mine.value);
-      mine.become(hold_base::state::in_hand);
-    };
-  }
-  return ref<channel_base>(new gate(std::move(inner), std::move(record), &recv_gated<T>, keep, hand_out));
+  return ref<channel_base>(new receiving_gate<T>(std::move(inner), std::move(record)));
 }
 
 template <class T>
 ref<channel_base> gate_out(ref<channel_base> inner, std::shared_ptr<gate_record> record) {
-  return ref<channel_base>(new gate(std::move(inner), std::move(record), &send_gated<T>));
+  return ref<channel_base>(new sending_gate<T>(std::move(inner), std::move(record)));
 }
 
 }  // namespace leat::csp

@@ -3,11 +3,11 @@
 
 #include <leat/csp/plain_wait.hpp>
 
-// A processor foretells a return by the calls that it has seen. After a switch those are the calls of the G
-// that was left: unless that one stood at the same place, the return is foretold wrongly (20 cycles; two of
-// them are a seventh of a round trip between two Gs). A jump to where the stack says is foretold by where it
-// went before, which is right where Gs take turns. Only for a function that returns after a switch: otherwise
-// it would be the return of its caller that is foretold wrongly. For x86-64, by GCC, which can be told so.
+// A processor predicts a return by the calls that it has seen. After a switch those are the calls of the G
+// that was left: unless that one stood at the same place, the return is mispredicted (20 cycles; two of them
+// are a seventh of a round trip between two Gs). An indirect jump is predicted by where it went before, which
+// is right where Gs take turns. Only for a function that returns after a switch: otherwise the return of its
+// caller would be mispredicted. For x86-64, by GCC, which has an attribute for it.
 // Not where shadow stacks are kept: they know of returns alone.
 #if defined(__x86_64__) && defined(__LP64__) && !defined(__clang__) && !defined(__code_model_large__) && \
     !(defined(__CET__) && (__CET__ & 2))
@@ -36,25 +36,25 @@ namespace leat::csp {
 
 namespace {
 
-recv_status received_by(std::int32_t r) noexcept {
-  if (r == verdict_done) [[likely]]
+recv_status received_by(ending e) noexcept {
+  if (e == ending::done) [[likely]]
     return recv_status::received;
-  if (r > 0) return recv_status::closed;
-  return r == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+  if (e == ending::closed) return recv_status::closed;
+  return e == ending::stopped ? recv_status::stopped : recv_status::timeout;
 }
 
-send_status sent_by(std::int32_t r) noexcept {
-  if (r == verdict_done) [[likely]]
+send_status sent_by(ending e) noexcept {
+  if (e == ending::done) [[likely]]
     return send_status::sent;
-  if (r > 0) return send_status::closed;
-  return r == outcome_stopped ? send_status::stopped : send_status::timeout;
+  if (e == ending::closed) return send_status::closed;
+  return e == ending::stopped ? send_status::stopped : send_status::timeout;
 }
 
 }  // namespace
 
-many_base::many_base(flavour kind, std::size_t capacity, const channel_options& o)
-    : channel_base(kind, capacity, o) {
-  lock_.settle_if_alone();
+many_base::many_base(inlined as, std::size_t capacity, const channel_options& o)
+    : channel_base(as, capacity, o) {
+  lock_.bias_if_alone();
 }
 
 // The pointer to what was allocated lies before the object.
@@ -77,7 +77,7 @@ LEAT_RETURNS_BY_JUMP recv_status many_base::wait_to_receive(entrance in, void* t
   if (!in.m) [[unlikely]]
     return wait_to_receive(in, to, forever);
   const recv_status s =
-      received_by(wait_plain_settled(in, lock_, receivers_, to, wait_reason::receive, c_name()));
+      received_by(wait_plain_biased(in, lock_, receivers_, to, wait_reason::receive, c_name()));
   in.leave();
   if (s == recv_status::stopped) [[unlikely]]
     throw_if_insisted();
@@ -88,7 +88,7 @@ LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from
                                                          without_end) LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (!in.m) [[unlikely]]
     return wait_to_send(in, from, forever);
-  const send_status s = sent_by(wait_plain_settled(in, lock_, senders_, from, wait_reason::send, c_name()));
+  const send_status s = sent_by(wait_plain_biased(in, lock_, senders_, from, wait_reason::send, c_name()));
   in.leave();
   if (s == send_status::stopped) [[unlikely]]
     throw_if_insisted();

@@ -2,9 +2,9 @@
 //
 // The general channel: any number of senders and receivers, any policy, capacity 0 (rendezvous) and up.
 //
-// One spinlock (settled_lock.hpp) guards everything; it is held for a few dozen instructions, never around
+// One spinlock (biased_lock.hpp) guards everything; it is held for a few dozen instructions, never around
 // user code (cell.hpp), a ready() or a switch, but for a plain wait, which drops it on the far side of its
-// switch (party.hpp).
+// switch (wait.hpp).
 //
 // Invariants, whenever the lock is free:
 //   receivers_ not empty  =>  count_ is 0 and senders_ holds nobody but members of the receivers' own selects
@@ -19,7 +19,7 @@
 //          unlock. 3 room: into the ring. 4 the policy.
 //   recv:  1 a value is there: take it; if a sender waits, claim it and move its value into the ring.
 //          2 capacity 0 and a sender waits: claim it and take its value. 3 closed: tell. 4 wait.
-//   close: claims everybody with verdict_closed. What is in the ring stays.
+//   close: claims everybody, and tells them `closed`. What is in the ring stays.
 //
 // Checked by tests/csp/property_test.cpp (against a sequential model) and tests/models/many.pml.
 #pragma once
@@ -27,15 +27,20 @@
 #include <new>
 #include <optional>
 
+#include <leat/csp/biased_lock.hpp>
 #include <leat/csp/cell.hpp>
 #include <leat/csp/channel_base.hpp>
-#include <leat/csp/settled_lock.hpp>
 
 namespace leat::csp {
 
 // What does not depend on the type, and who waits.
 class many_base : public channel_base {
  public:
+  leat::flavour flavour() const noexcept override {
+    if (full_ == leat::full::latest) return leat::flavour::latest;
+    return capacity_ == 0 ? leat::flavour::rendezvous : leat::flavour::many;
+  }
+
   // The end of a receive, or of a send, that must wait: waits, with the lock held at first; leaves the
   // runtime; throws leat::stopped if that is insisted on.
   recv_status wait_to_receive(entrance in, void* to, without_end);
@@ -54,7 +59,7 @@ class many_base : public channel_base {
   static void operator delete(void* p, std::align_val_t alignment) noexcept;
 
  protected:
-  many_base(flavour kind, std::size_t capacity, const channel_options& o);
+  many_base(inlined as, std::size_t capacity, const channel_options& o);
 
   recv_status wait_to_receive_inside(entrance& in, void* to, std::int64_t until) noexcept LEAT_RELEASE(lock_);
   send_status wait_to_send_inside(entrance& in, void* from, std::int64_t until) noexcept LEAT_RELEASE(lock_);
@@ -62,7 +67,7 @@ class many_base : public channel_base {
   // In the order of use, by cache lines: the first has what channel_base has, too, the second the queues and
   // what the derived class counts. A rendezvous touches no more than these two.
   std::uint32_t count_ = 0;
-  [[no_unique_address]] mutable settled_lock lock_;  // closed_ lies in its last bytes
+  [[no_unique_address]] mutable biased_lock lock_;  // closed_ lies in its last bytes
   bool closed_ LEAT_GUARDED_BY(lock_) = false;
   alignas(64) wait_queue receivers_ LEAT_GUARDED_BY(lock_);
   wait_queue senders_ LEAT_GUARDED_BY(lock_);
@@ -73,10 +78,8 @@ template <class Cell>
 class many_channel : public many_base {
  public:
   many_channel(std::size_t capacity, const channel_options& o)
-      : many_base(o.full == leat::full::latest ? flavour::latest
-                  : capacity == 0              ? flavour::rendezvous
-                                               : flavour::many,
-                  o.full == leat::full::latest ? 1 : capacity, o),
+      : many_base(is_boxed<Cell> ? inlined::no : inlined::many, o.full == leat::full::latest ? 1 : capacity,
+                  o),
         mask_(ring_size(capacity_, sizeof(Cell)) - 1),
         ring_(static_cast<Cell*>(
             allocate_ring(capacity_ ? mask_ + 1 : 0, sizeof(Cell), alignof(Cell), capacity_))) {}
@@ -100,6 +103,7 @@ class many_channel : public many_base {
     }
     lock_.lock_standing_back(seat_of(in));
     if (closed_) [[unlikely]] {
+      ++refused_;
       s = unlock_and(send_status::closed);
       return true;
     }
@@ -141,8 +145,8 @@ class many_channel : public many_base {
     ++dropped_;
     return unlock_and(send_status::dropped);
   }
-  [[gnu::always_inline]] send_status send(entered& in, Cell& v, std::optional<Cell>& evicted,
-                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  [[gnu::always_inline]] send_status send_inside(entered& in, Cell& v, std::optional<Cell>& evicted,
+                                                 std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     send_status s{};
     if (send_now(in, v, until, s)) return s;
     return must_wait(until) ? wait_to_send_inside(in, &v, until) : apply_policy_and_unlock(v, evicted);
@@ -167,14 +171,26 @@ class many_channel : public many_base {
     s = unlock_and(closed_ ? recv_status::closed : recv_status::empty);
     return true;
   }
-  [[gnu::always_inline]] recv_status recv(entered& in, std::optional<Cell>& out,
-                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  [[gnu::always_inline]] recv_status recv_inside(entered& in, std::optional<Cell>& out,
+                                                 std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
     recv_status s{};
     return recv_now(in, out, until, s) ? s : wait_to_receive_inside(in, &out, until);
   }
 
+  send_status send(void* value, std::int64_t until) override {
+    std::optional<Cell> evicted;  // destroyed outside the runtime
+    entered in;
+    return send_inside(in, *static_cast<Cell*>(value), evicted, until);
+  }
+  recv_status recv(void* value, std::int64_t until) override {
+    entered in;
+    return recv_inside(in, *static_cast<std::optional<Cell>*>(value), until);
+  }
+
   // The receiver could not take its value: it goes to the next one, or back to the front. Boxed values only.
-  void give_back(entered& in, Cell&& v) noexcept requires is_boxed<Cell> {
+  void give_back(entered& in, Cell&& v) noexcept
+    requires is_boxed<Cell>
+  {
     waiter* w = nullptr;
     bool wake_it = false;
     {
@@ -182,7 +198,6 @@ class many_channel : public many_base {
       w = claim_first(receivers_, wake_it);
       if (w) {
         static_cast<std::optional<Cell>*>(w->slot)->emplace(std::move(v));
-        w->verdict = verdict_done;
       } else {
         v.node->next = std::move(given_back_);
         given_back_ = std::move(v.node);
@@ -194,17 +209,17 @@ class many_channel : public many_base {
   }
 
   std::size_t size() const noexcept override {
-    const sched::shield unbroken;
+    const sched::no_quarantine unbroken;
     const look_guard hold(lock_);
     return count_ + count_given_back_;
   }
   bool is_closed() const noexcept override {
-    const sched::shield unbroken;
+    const sched::no_quarantine unbroken;
     const look_guard hold(lock_);
     return closed_;
   }
   channel_stats stats() const noexcept override {
-    const sched::shield unbroken;
+    const sched::no_quarantine unbroken;
     const look_guard hold(lock_);
     return {sent_,
             received_,
@@ -212,9 +227,10 @@ class many_channel : public many_base {
             count_ + count_given_back_,
             high_,
             nanoseconds(senders_.blocked_ns),
-            nanoseconds(receivers_.blocked_ns)};
+            nanoseconds(receivers_.blocked_ns),
+            refused_};
   }
-  // Not with the lock: a handler must not touch what its M holds (settled_lock.hpp).
+  // Not with the lock: a handler must not touch what its M holds (biased_lock.hpp).
   LEAT_UNWATCHED bool try_count(channel_stats& to) const noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {
     to.sent = sent_;
     to.received = received_;
@@ -234,16 +250,17 @@ class many_channel : public many_base {
 
   // --- select --------------------------------------------------------------------------------------
 
-  attempt try_case(entered& in, op_case& c) noexcept override {
-    if (c.kind == op::recv) return attempt_of(recv(in, *static_cast<std::optional<Cell>*>(c.slot), at_once));
-    return attempt_of(
-        send(in, *static_cast<Cell*>(c.slot), *static_cast<std::optional<Cell>*>(c.evicted), at_once));
+  ending try_case(entered& in, op_case& c) noexcept override {
+    if (c.kind == op::recv)
+      return ending_of(recv_inside(in, *static_cast<std::optional<Cell>*>(c.slot), at_once));
+    return ending_of(
+        send_inside(in, *static_cast<Cell*>(c.slot), *static_cast<std::optional<Cell>*>(c.evicted), at_once));
   }
 
-  attempt enroll(entered& in, op_case& c, party& me) noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override LEAT_NO_THREAD_SAFETY_ANALYSIS {
     lock_.lock(seat_of(in));
     waiter* woken = nullptr;
-    const attempt result =
+    const ending result =
         c.kind == op::recv ? enroll_recv_locked(c, me, woken) : enroll_send_locked(c, me, woken);
     lock_.unlock();
     if (woken) woken->who->wake(in.m);
@@ -252,7 +269,7 @@ class many_channel : public many_base {
 
   void withdraw(op_case& c) noexcept override {
     lock_guard hold(lock_);
-    if (waiter_list::linked(&c.place)) (c.kind == op::recv ? receivers_ : senders_).unlink(c.place);
+    if (waiter_list::linked(&c.entry)) (c.kind == op::recv ? receivers_ : senders_).unlink(c.entry);
   }
 
  private:
@@ -265,8 +282,8 @@ class many_channel : public many_base {
       lock_guard hold(lock_);
       first = !closed_;
       closed_ = true;
-      claim_all(receivers_, verdict_closed, woken);
-      claim_all(senders_, verdict_closed, woken);
+      claim_all(receivers_, ending::closed, woken);
+      claim_all(senders_, ending::closed, woken);
     }
     wake_all(in.m, woken);
     return first;
@@ -296,12 +313,11 @@ class many_channel : public many_base {
 
   void give_locked(waiter& w, Cell& v) noexcept LEAT_REQUIRES(lock_) {
     static_cast<std::optional<Cell>*>(w.slot)->emplace(std::move(v));
-    w.verdict = verdict_done;
     ++sent_;
     ++received_;
   }
 
-  bool ready_to_recv_locked(const party* except) const noexcept LEAT_REQUIRES(lock_) {
+  bool ready_to_recv_locked(const wait* except) const noexcept LEAT_REQUIRES(lock_) {
     if (count_ > 0 || count_given_back_ > 0) return true;
     for (const waiter& w : senders_.list)
       if (w.who != except) return true;
@@ -310,7 +326,7 @@ class many_channel : public many_base {
 
   // False: there is nothing to take. `woken` is a sender to be woken outside the lock.
   [[gnu::always_inline]] bool take_locked(std::optional<Cell>& out, waiter*& woken,
-                                          const party* except) noexcept LEAT_REQUIRES(lock_) {
+                                          const wait* except) noexcept LEAT_REQUIRES(lock_) {
     if constexpr (is_boxed<Cell>) {
       if (given_back_) [[unlikely]] {
         auto rest = std::move(given_back_->next);
@@ -342,46 +358,46 @@ class many_channel : public many_base {
       ++sent_;
       ++received_;
     }
-    s->verdict = verdict_done;
     if (wake_it) woken = s;
     return true;
   }
 
-  attempt enroll_recv_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
+  ending enroll_recv_locked(op_case& c, wait& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
     if (ready_to_recv_locked(&me)) {
-      if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+      if (me.try_claim(c.entry.index) == wait::claimed::lost) return ending::lost;
       auto& out = *static_cast<std::optional<Cell>*>(c.slot);
-      return take_locked(out, woken, &me) ? attempt::done : attempt::again;
+      return take_locked(out, woken, &me) ? ending::done : ending::look;
     }
-    if (closed_) return attempt::closed;
-    receivers_.link(c.place);
-    return attempt::pending;
+    if (closed_) return ending::closed;
+    receivers_.link(c.entry);
+    return ending::pending;
   }
 
-  attempt enroll_send_locked(op_case& c, party& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
-    if (closed_) return attempt::closed;
+  ending enroll_send_locked(op_case& c, wait& me, waiter*& woken) noexcept LEAT_REQUIRES(lock_) {
+    if (closed_) return ending::closed;
     Cell& v = *static_cast<Cell*>(c.slot);
     bool other = false;
     for (const waiter& w : receivers_.list) other |= w.who != &me;
     if (other) {
-      if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+      if (me.try_claim(c.entry.index) == wait::claimed::lost) return ending::lost;
       bool wake_it = false;
       waiter* const w = claim_first(receivers_, wake_it, &me);
-      if (!w) return attempt::again;
+      if (!w) return ending::look;
       give_locked(*w, v);
       if (wake_it) woken = w;
-      return attempt::done;
+      return ending::done;
     }
     if (count_ < capacity_) {
-      if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
+      if (me.try_claim(c.entry.index) == wait::claimed::lost) return ending::lost;
       push_locked(v);
-      return attempt::done;
+      return ending::done;
     }
-    // Under a dropping policy try_case never says pending: there was a receiver in between. `fail` waits
-    // here: a select has said that it wants to.
-    if (full_ != leat::full::block && full_ != leat::full::fail) return attempt::again;
-    senders_.link(c.place);
-    return attempt::pending;
+    // Under a dropping policy try_case never says pending, so nobody should come here: the select looks again.
+    // `fail` waits here: a select has said that it wants to.
+    if (full_ != leat::full::block && full_ != leat::full::fail)
+      return me.try_claim(c.entry.index) == wait::claimed::lost ? ending::lost : ending::look;
+    senders_.link(c.entry);
+    return ending::pending;
   }
 
   // A buffer's come first, the rest is seldom needed.
@@ -392,6 +408,7 @@ class many_channel : public many_base {
   Cell* const ring_;
   kept_count high_ LEAT_GUARDED_BY(lock_) = 0;
   std::uint64_t dropped_ LEAT_GUARDED_BY(lock_) = 0;
+  std::uint64_t refused_ LEAT_GUARDED_BY(lock_) = 0;
   std::size_t count_given_back_ LEAT_GUARDED_BY(lock_) = 0;
   struct nothing {};
   template <class C>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/csp/mutex.hpp>
 
+#include <cstdlib>
+
 #include <leat/base/cpu.hpp>
 #include <leat/sched/scheduler.hpp>
 
@@ -10,8 +12,7 @@ using csp::stops;
 using sched::entered;
 
 const void* csp::caller_id() noexcept {
-  const sched::M* const m = sched::current_m();
-  if (const sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr) return g;
+  if (const sched::G* const g = sched::current_g()) return g;
   thread_local const char here = 0;
   return &here;
 }
@@ -66,9 +67,9 @@ csp::waiter* mutex::claim_for(mutex* address, bucket& b,
     if (address->woken_) return nullptr;
     csp::prefetch_frames(w);
     b.queue.unlink(w);
-    const csp::party::claimed c = w.who->try_claim(w.index);
-    if (c == csp::party::claimed::lost) continue;  // it counts itself off when it leaves
-    wake_it = c == csp::party::claimed::wake_it;
+    const csp::wait::claimed c = w.who->try_claim(w.index);
+    if (c == csp::wait::claimed::lost) continue;  // it counts itself off when it leaves
+    wake_it = c == csp::wait::claimed::wake_it;
     return &w;
   }
   return nullptr;
@@ -97,8 +98,8 @@ bool mutex::spin() noexcept {
 }
 
 // Steps 2 to 5. Zero: the lock is the caller's; else how the wait ended without it.
-std::int32_t mutex::lock_or_wait(entered& in, std::int64_t until,
-                                 stops on_stop) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+csp::ending mutex::lock_or_wait(entered& in, std::int64_t until,
+                                stops on_stop) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   bucket& b = bucket::of(this);
   record mine{this, 0};
   bool was_woken = false;
@@ -112,30 +113,28 @@ std::int32_t mutex::lock_or_wait(entered& in, std::int64_t until,
     ++waiters_;
     if (!woken_) add_needy(this, 1);
     sched::full_barrier();  // pairs with look_for_waiters
-    std::int32_t outcome = 0;
+    csp::ending how = csp::ending::done;
     const bool got_it = try_once();
     std::int64_t now = 0;
     if (!got_it) now = now_ns();
     if (got_it || (was_woken && now >= until)) {
-      if (!got_it) outcome = csp::outcome_timeout;
+      if (!got_it) how = csp::ending::timeout;
     } else {
       if (mine.since == 0) mine.since = now;
       if (now - mine.since >= patience.count()) starving_.store(true, std::memory_order_relaxed);
-      const csp::wait_result r =
-          csp::wait_and_unlock(in, b.lock, b.queue, &mine, sched::wait_reason::mutex, until, on_stop,
-                               was_woken ? csp::place::in_front : csp::place::at_the_back);
-      if (r.outcome >= 0) {
-        if (r.verdict == handed_over) return 0;
+      how = csp::wait_and_unlock(in, b.lock, b.queue, &mine, sched::wait_reason::mutex, until, on_stop,
+                                 was_woken ? csp::queue_end::front : csp::queue_end::back);
+      if (how == csp::ending::done) return how;  // handed over
+      if (how == csp::ending::look) {
         was_woken = true;
         continue;
       }
-      outcome = r.outcome;
       b.lock.lock();
     }
     --waiters_;
     if (!woken_) add_needy(this, static_cast<std::uint32_t>(-1));
     b.lock.unlock();
-    return outcome;
+    return how;
   }
 }
 
@@ -148,13 +147,13 @@ void mutex::lock_slow() noexcept {
 bool mutex::try_lock_slow(deadline until) {
   const std::int64_t at = csp::until_ns(until);
   const sched::G* g = nullptr;
-  std::int32_t r = csp::outcome_timeout;
+  csp::ending how = csp::ending::timeout;
   {
     entered in;
     if (in.m) g = &in.g();
-    if (now_ns() < at) r = lock_or_wait(in, at, stops::end_it);
+    if (now_ns() < at) how = lock_or_wait(in, at, stops::end_it);
   }
-  if (r >= 0) {
+  if (how == csp::ending::done) {
     if (detail::lock_order_checked) note_mine();
     return true;
   }
@@ -181,13 +180,13 @@ void mutex::look_for_waiters(mutex* address, bool time_for_calm) noexcept {
 // Step g.
 void mutex::wake_next(mutex* address) noexcept {
   bucket& b = bucket::of(address);
-  csp::party* who = nullptr;
+  csp::wait* who = nullptr;
   bool wake_it = false;
   {
     lock_guard hold(b.lock);
     if (csp::waiter* const w = claim_for(address, b, wake_it)) {
       who = w->who;
-      w->verdict = try_again;
+      w->said = csp::ending::look;
       add_needy(address, 0u - address->waiters_);
       --address->waiters_;
       address->woken_ = true;
@@ -201,14 +200,13 @@ void mutex::wake_next(mutex* address) noexcept {
 // Step a. False: nobody is there, or one is on its way who must be let try first.
 bool mutex::hand_over() noexcept {
   bucket& b = bucket::of(this);
-  csp::party* who = nullptr;
+  csp::wait* who = nullptr;
   bool wake_it = false;
   {
     lock_guard hold(b.lock);
     starving_.store(false, std::memory_order_relaxed);
     if (csp::waiter* const w = claim_for(this, b, wake_it)) {
       who = w->who;
-      w->verdict = handed_over;
       --waiters_;
       add_needy(this, static_cast<std::uint32_t>(-1));
     }
@@ -221,9 +219,20 @@ bool mutex::hand_over() noexcept {
   return true;
 }
 
+void mutex::was_not_locked() const noexcept {
+  LEAT_CHECK(false, "a mutex was unlocked that nobody had locked", "mutex", static_cast<const void*>(this));
+  std::abort();
+}
+
 // --- Debug builds -----------------------------------------------------------------------------------
 
-void mutex::check_not_mine() const noexcept {
+void mutex::may_give_way() noexcept {
+  if (detail::world_time.load(std::memory_order_relaxed) == 0) return;
+  const sched::entered in;
+}
+void mutex::before_lock() const noexcept {
+  may_give_way();
+  if (!detail::lock_order_checked) return;
   LEAT_CHECK(owner_.load(std::memory_order_relaxed) != csp::caller_id(),
              "a mutex was locked by the one who holds it", "mutex", static_cast<const void*>(this));
 }

@@ -30,14 +30,14 @@ bool once::begin() noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 void once::end(state to) noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);
     runner_ = nullptr;
     state_.store(to, std::memory_order_release);  // pairs with call
     // All of them also when it failed: one becomes the runner, and the others wait for that one.
-    csp::claim_all(queue_, 0, woken);
+    csp::claim_all(queue_, csp::ending::done, woken);
   }
   if (woken.empty()) return;
   const entered in;

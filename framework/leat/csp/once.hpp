@@ -10,10 +10,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <tuple>
 #include <utility>
 
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 
 namespace leat {
 
@@ -35,7 +35,7 @@ class once {
       state to = fresh;
       ~ending() { self->end(to); }
     } at_end{this};
-    std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+    std::apply(std::forward<F>(f), std::forward_as_tuple(std::forward<Args>(args)...));
     at_end.to = done;
   }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The plain wait of party.hpp, inlined into what waits most. For the sources of csp.
+// The plain wait of wait.hpp, inlined into what waits most. For the sources of csp.
 #pragma once
 #include <cstdint>
 
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 #include <leat/sched/interrupt.hpp>
 #include <leat/sched/next_local.hpp>
 
 namespace leat::csp {
 
-[[gnu::always_inline]] inline void enlist(wait_queue& queue, waiter& w, place where) noexcept {
-  if (where == place::in_front) {
+[[gnu::always_inline]] inline void enlist(wait_queue& queue, waiter& w, queue_end where) noexcept {
+  if (where == queue_end::front) {
     queue.link_in_front(w);
   } else {
     queue.link(w);
@@ -25,7 +25,7 @@ struct plain_wait : sched::interruptible {
   Lock* lock;
   wait_queue* queue;
   waiter w;
-  party me;  // next to the waiter: a claimer looks at both
+  wait me;  // next to the waiter: a claimer looks at both
 };
 
 template <class Lock>
@@ -35,7 +35,7 @@ bool withdraw_plain(sched::interruptible& self) noexcept {
   // In this order: the node of a claimed one belongs to its claimer. Not linked: it gave up before it waited.
   if (p.me.is_claimed() || !waiter_list::linked(&p.w)) return false;
   p.queue->unlink(p.w);
-  (void)p.me.try_claim(outcome_stopped);
+  (void)p.me.try_claim(wait::claim_for(ending::stopped));
   return true;
 }
 
@@ -45,13 +45,13 @@ void unlock_held(void* lock) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 inline const void* as_checked(const ranked_spinlock& l) noexcept { return &l; }
-inline const void* as_checked(const settled_lock& l) noexcept { return l.address(); }
+inline const void* as_checked(const biased_lock& l) noexcept { return l.address(); }
 
 // The lock is dropped by the far side of the switch, which no analysis follows.
 template <class Lock>
-[[gnu::always_inline]] inline wait_result wait_plain(entrance& in, Lock& lock, wait_queue& queue, void* slot,
-                                                     wait_reason why, stops on_stop, place where,
-                                                     const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+[[gnu::always_inline]] inline ending wait_plain(entrance& in, Lock& lock, wait_queue& queue, void* slot,
+                                                wait_reason why, stops on_stop, queue_end where,
+                                                const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   G& g = in.g();
   plain_wait<Lock> p(g);
   p.withdraw = withdraw_plain<Lock>;
@@ -66,12 +66,16 @@ template <class Lock>
     queue.unlink(p.w);
     lock.unlock();
     sched::end_wait(in.m->gate, g);
-    return {outcome_stopped, 0};
+    return ending::stopped;
   }
   check_only_lock_held(as_checked(lock), "a wait");
   in.m = in.m->sched.park_here(in.m, g, why, unlock_held<Lock>, &lock);
-  if (on_stop == stops::end_it) sched::end_wait(in.m->gate, g);
-  return {p.me.plain_state(), p.w.verdict};
+  // Else its claimer has done so, and the lock may be gone.
+  const std::int32_t claim = p.me.plain_state();
+  if (claim >= 0) [[likely]]
+    return p.w.said;
+  sched::end_wait(in.m->gate, g);
+  return wait::ended_by(claim);
 }
 
 inline bool waits_plainly(const entrance& in, std::int64_t until) noexcept {
@@ -79,11 +83,10 @@ inline bool waits_plainly(const entrance& in, std::int64_t until) noexcept {
 }
 
 // The second wait_and_unlock, for one that waits plainly.
-[[gnu::always_inline]] inline std::int32_t wait_plain_settled(
-    entrance& in, settled_lock& lock, wait_queue& queue, void* slot, wait_reason why,
-    const char* at) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  const wait_result r = wait_plain(in, lock, queue, slot, why, stops::end_it, place::at_the_back, at);
-  return r.outcome == 0 ? r.verdict : r.outcome;
+[[gnu::always_inline]] inline ending wait_plain_biased(entrance& in, biased_lock& lock, wait_queue& queue,
+                                                       void* slot, wait_reason why, const char* at) noexcept
+    LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  return wait_plain(in, lock, queue, slot, why, stops::end_it, queue_end::back, at);
 }
 
 }  // namespace leat::csp

@@ -5,9 +5,9 @@
 //   leat::select(leat::on_recv(a, [&](int n) { ... }), leat::on_send(b, v, [&] { ... }),
 //                leat::on_timeout(5ms, [&] { ... }));
 //
-// runs the handler of the case that came first and returns its index. With `otherwise` it does not wait. The
-// cases are looked at from a random one on; select_ordered begins with the first. A handler runs in the
-// calling G, outside the runtime, and may do what it likes.
+// runs the handler of the case that came first and returns its index. Of those that are ready at once each
+// has the same chance (turns.hpp); select_ordered takes the first as written. With `otherwise` it does not
+// wait. A handler runs in the calling G, outside the runtime, and may do what it likes.
 //
 // A closed channel: a handler that takes T is not told, the case just never runs; one that takes
 // std::optional<T> is run with nothing, and so is a send's handler that takes a send_status. When no case is
@@ -42,48 +42,56 @@ struct first_parameter<R (C::*)(A) const noexcept> : std::type_identity<std::rem
 template <class R, class A>
 struct first_parameter<R (*)(A)> : std::type_identity<std::remove_cvref_t<A>> {};
 template <class F>
-requires requires { &F::operator(); }
+  requires requires { &F::operator(); }
 struct first_parameter<F> : first_parameter<decltype(&F::operator())> {};
 
 template <class F, class Param>
 inline constexpr bool takes = std::is_same_v<typename first_parameter<F>::type, Param>;
 
-template <class T, class F>
+// Who keeps a case's channel in being: the caller, who has a handle of it; or the case itself, when its
+// handle was an rvalue: on_recv(leat::after(1s), f) may have a name.
+struct kept_by_caller {
+  explicit kept_by_caller(channel_base*) noexcept {}
+};
+class kept_by_case {
+ public:
+  explicit kept_by_case(channel_base* c) noexcept : channel_(c) {
+    if (c) c->add_ref();
+  }
+
+ private:
+  ref<channel_base> channel_;
+};
+template <class End>
+using keeper_of = std::conditional_t<std::is_lvalue_reference_v<End>, kept_by_caller, kept_by_case>;
+
+template <class T, class F, class Keeper = kept_by_caller>
 class recv_case final : public case_base {
   static constexpr bool told = takes<F, std::optional<T>>;
   static_assert(told || std::invocable<F&, T> || std::invocable<F&>,
                 "the handler of on_recv takes the value, a std::optional of it, or nothing");
 
  public:
-  recv_case(channel_base* c, F f) : case_base(sort::channel, c, op::recv, told), handler_(std::move(f)) {
+  recv_case(channel_base* c, F f)
+      : case_base(sort::channel, c, op::recv, told, c && !is_inlined<T>(*c)),
+        keeper_(c),
+        handler_(std::move(f)) {
     op_at.slot = &value_;
-    if (c && c->kind() == flavour::gated) gate_ = static_cast<gate*>(c);
-    aimed_anew = gate_ != nullptr;
-    fresh = !gate_ && (!c || c->kind() != flavour::broadcast_reader);
-    several = c && c->kind() == flavour::merged;
+    fresh = !staged_by_kind;
+    if (fresh) return;
+    if (c->each_reader_gets_all()) refuse_to_receive(*c);
+    of_several = !c->parts(op_at).empty();
   }
   recv_case(recv_case&&) = default;
 
+  void* value() noexcept override { return &value_; }
   void prepare() override {
     value_.reset();
     op_at.slot = &value_;
-    node_.reset();
-    if (gate_) {
-      channel = gate_->aim();
-      several = channel->kind() == flavour::merged;
-      part = nullptr;
-    }
-    if (channel && channel->kind() == flavour::broadcast_reader) op_at.slot = &node_;
-  }
-
-  void* slot_for(channel_base& from) noexcept override {
-    if (from.kind() == flavour::broadcast_reader) return &node_;
-    return &value_;
   }
 
   bool take_and_run() override {
     if constexpr (kept_inline<T>) {
-      if (gate_) return false;
       std::optional<T> v;
       if (!static_cast<single_channel<T>*>(channel)->take(v)) return false;
       handle(std::move(*v));
@@ -93,36 +101,11 @@ class recv_case final : public case_base {
   }
 
   void run() override {
-    if (result == attempt::closed) {
-      if constexpr (told) handler_(std::optional<T>());
-      return;
-    }
-    channel_base& from = part ? *part : *channel;
-    std::optional<T> v;
-    if (channel == gate_) {
-      gate_->hand_out(&v);
-      call(std::move(*v));
-    } else if (node_) {
-      take_node(from, std::move(*node_), v);
-      node_.reset();
-      call(std::move(*v));
-    } else if constexpr (kept_inline<T>) {
-      call(std::move(*value_));
-    } else {
-      unbox(from, std::move(*value_), v);
-      value_.reset();
-      call(std::move(*v));
-    }
+    if (result != ending::closed) return handle(std::move(*value_));
+    if constexpr (told) handler_(std::optional<T>());
   }
 
  private:
-  void call(T&& v) {
-    if (gate_ && channel != gate_) [[unlikely]] {
-      std::optional<T> copy;
-      if (gate_->passed(&v, &copy)) return handle(std::move(*copy));
-    }
-    handle(std::move(v));
-  }
   void handle(T&& v) {
     if constexpr (told) {
       handler_(std::optional<T>(std::move(v)));
@@ -133,101 +116,63 @@ class recv_case final : public case_base {
     }
   }
 
-  std::optional<cell<T>> value_;
-  std::optional<node_ref> node_;
-  gate* gate_ = nullptr;
+  [[no_unique_address]] Keeper keeper_;  // first: what follows may come from the channel
+  std::optional<T> value_;
   F handler_;
 };
 
-template <class T, class F>
+// Whose value a send case sends.
+enum class value_of : std::uint8_t {
+  a_copy,       // its own
+  an_rvalue,    // the caller's, which may be a temporary: good for the expression that the case was made in
+  a_reference,  // the caller's, who keeps it as long as the case
+};
+
+template <class T, class F, value_of From, class Keeper>
 class send_case final : public case_base {
   static constexpr bool told = takes<F, send_status>;
   static_assert(told || std::invocable<F&>, "the handler of on_send takes nothing, or a send_status");
 
  public:
-  send_case(channel_base* c, T&& v, F f)
-      : case_base(sort::channel, c, op::send, told), theirs_(&v), handler_(std::move(f)) {
-    aim();
-  }
+  static constexpr bool borrows_an_rvalue = From == value_of::an_rvalue;
+
+  send_case(channel_base* c, T* theirs, F f)
+      : case_base(sort::channel, c, op::send, told, c && !is_inlined<T>(*c)),
+        keeper_(c),
+        theirs_(theirs),
+        handler_(std::move(f)) {}
   send_case(channel_base* c, const T& v, F f)
-      : case_base(sort::channel, c, op::send, told), own_(v), handler_(std::move(f)) {
-    aim();
-  }
+      : case_base(sort::channel, c, op::send, told, c && !is_inlined<T>(*c)),
+        keeper_(c),
+        own_(v),
+        handler_(std::move(f)) {}
 
   void keep_value() override {
-    if (theirs_) own_.emplace(std::move(*std::exchange(theirs_, nullptr)));
+    if (borrows_an_rvalue && theirs_) own_.emplace(std::move(*std::exchange(theirs_, nullptr)));
   }
+  void* value() noexcept override { return theirs_ ? theirs_ : &*own_; }
   void prepare() override {
-    T* const v = theirs_ ? theirs_ : &*own_;
     evicted_.reset();
     op_at.evicted = &evicted_;
-    if (fan_ && !for_the_rest_) {
-      for_the_rest_ = std::make_unique<std::optional<T>>();
-      fan_->copy(v, for_the_rest_.get());
-    }
-    if (channel && channel->kind() == flavour::broadcast) {
-      if (!node_) node_ = make_broadcast_node(std::move(*v));  // else it is still there from the last time
-      op_at.slot = &node_;
-      op_at.evicted = &evicted_nodes_;
-      return;
-    }
-    if constexpr (kept_inline<T>) {
-      op_at.slot = v;
-    } else {
-      if (!box_ || !box_->node) box_.emplace(std::move(*v));  // else it is still there from the last time
-      op_at.slot = &*box_;
-    }
+    op_at.slot = value();
   }
   void run() override {
     evicted_.reset();
-    if (gate_ && result != attempt::closed) gate_->count();
-    if (fan_ && result != attempt::closed)
-      (void)fan_->send(*fan_, first_ + 1, &**std::exchange(for_the_rest_, nullptr), forever);
     if constexpr (told) {
-      handler_(result == attempt::closed    ? send_status::closed
-               : result == attempt::dropped ? send_status::dropped
-                                            : send_status::sent);
-    } else if (result != attempt::closed) {
+      handler_(result == ending::closed    ? send_status::closed
+               : result == ending::dropped ? send_status::dropped
+                                           : send_status::sent);
+    } else if (result != ending::closed) {
       handler_();
     }
   }
-  ~send_case() override { give_back(); }
   send_case(send_case&&) = default;
 
  private:
-  // A value that was packed and not sent goes back to where it came from, unless its assignment throws.
-  void give_back() noexcept {
-    if (!theirs_) return;
-    try {
-      if (node_) restore_from_node(node_, *theirs_);
-      if constexpr (!kept_inline<T>)
-        if (box_ && box_->node) *theirs_ = std::move(box_->value());
-    } catch (...) {
-    }
-  }
-
-  void aim() noexcept {
-    if (channel && channel->kind() == flavour::gated) {
-      gate_ = static_cast<gate*>(channel);
-      channel = gate_->inner();
-    }
-    if (!channel || channel->kind() != flavour::fan) return;
-    fan_ = static_cast<csp::several*>(channel);
-    first_ = fan_->first_open();
-    channel = fan_->all()[first_].get();
-  }
-
-  gate* gate_ = nullptr;
-  const csp::several* fan_ = nullptr;
-  std::size_t first_ = 0;
-  std::unique_ptr<std::optional<T>> for_the_rest_;
+  [[no_unique_address]] Keeper keeper_;
   T* theirs_ = nullptr;  // moved from only if it is sent
   std::optional<T> own_;
-  std::optional<cell<T>> evicted_;
-  struct none {};
-  [[no_unique_address]] std::conditional_t<kept_inline<T>, none, std::optional<cell<T>>> box_;
-  node_ref node_;
-  evicted_nodes evicted_nodes_;
+  std::optional<T> evicted_;
   F handler_;
 };
 
@@ -237,14 +182,34 @@ class plain_case final : public case_base {
   plain_case(sort s, std::int64_t at, F f) : case_base(s, nullptr, op::recv, false), handler_(std::move(f)) {
     until = at;
   }
+  // From each select on.
+  plain_case(sort s, nanoseconds from_then, F f) : plain_case(s, forever, std::move(f)) {
+    from_then_ = from_then;
+    aimed_anew = from_then != nanoseconds::max();
+  }
+  void prepare() override {
+    if (aimed_anew) until = until_ns(deadline(from_then_));
+  }
   void run() override { handler_(); }
 
  private:
+  nanoseconds from_then_{nanoseconds::max()};
   F handler_;
 };
 
 template <class C>
 concept is_case = std::derived_from<std::remove_cvref_t<C>, case_base>;
+
+// A case with a name, whose value was an rvalue that may be gone.
+template <class C>
+inline constexpr bool outlives_its_value = false;
+template <class T, class F, class Keeper>
+inline constexpr bool outlives_its_value<send_case<T, F, value_of::an_rvalue, Keeper>&> = true;
+template <class T, class F, class Keeper>
+inline constexpr bool outlives_its_value<const send_case<T, F, value_of::an_rvalue, Keeper>&> = true;
+// What a select takes. Not on_send(c, rvalue, f) under a name: pass a value to copy, or std::ref(v).
+template <class C>
+concept selectable = is_case<C> && !outlives_its_value<C>;
 
 template <class End>
 concept readable = requires(const End& e) {
@@ -260,24 +225,52 @@ concept writable = requires(const End& e) {
 }  // namespace csp
 
 // f takes the value, a std::optional of it (empty: the channel was closed), or nothing.
-template <csp::readable End, class F>
-auto on_recv(const End& end, F&& f) {
-  csp::check_receivable(end.base());
-  return csp::recv_case<typename End::value_type, std::decay_t<F>>(end.base(), std::forward<F>(f));
+template <class End, class F>
+  requires csp::readable<std::remove_cvref_t<End>>
+auto on_recv(End&& end, F&& f) {
+  using received = typename std::remove_cvref_t<End>::value_type;
+  return csp::recv_case<received, std::decay_t<F>, csp::keeper_of<End>>(end.base(), std::forward<F>(f));
 }
 
-// Sends v if this case is taken; v is moved from only then. f takes nothing, or a send_status.
-template <csp::writable End, class F>
-auto on_send(const End& end, typename End::value_type&& v, F&& f) {
-  return csp::send_case<typename End::value_type, std::decay_t<F>>(end.base(), std::move(v),
-                                                                   std::forward<F>(f));
+namespace csp {
+// std::reference_wrapper<T>: <functional> is for who uses it.
+template <class R, class T>
+concept refers_to = requires(R r) {
+  typename R::type;
+  { r.get() } -> std::same_as<T&>;
+};
+template <class End>
+using sent_by = typename std::remove_cvref_t<End>::value_type;
+template <class End, class F, value_of From>
+using send_case_of = send_case<sent_by<End>, std::decay_t<F>, From, keeper_of<End>>;
+}  // namespace csp
+
+// Sends v if this case is taken. f takes nothing, or a send_status.
+//   on_send(c, v, f)              sends a copy, made here
+//   on_send(c, std::move(v), f)   moves from v only if it is sent; to be written inside the call of select,
+//                                 since the case does not keep it. A select_case does: v is moved into it
+//   on_send(c, std::ref(v), f)    the same, for cases that live longer: so must v
+template <class End, class F>
+  requires csp::writable<std::remove_cvref_t<End>>
+auto on_send(End&& end, csp::sent_by<End>&& v, F&& f) {
+  return csp::send_case_of<End, F, csp::value_of::an_rvalue>(end.base(), &v, std::forward<F>(f));
 }
-template <csp::writable End, class F>
-requires std::copy_constructible<typename End::value_type>
-auto on_send(const End& end, const typename End::value_type& v, F&& f) {
-  return csp::send_case<typename End::value_type, std::decay_t<F>>(end.base(), v, std::forward<F>(f));
+template <class End, class F>
+  requires csp::writable<std::remove_cvref_t<End>> && std::copy_constructible<csp::sent_by<End>>
+auto on_send(End&& end, const csp::sent_by<End>& v, F&& f) {
+  return csp::send_case_of<End, F, csp::value_of::a_copy>(end.base(), v, std::forward<F>(f));
+}
+template <class End, class Ref, class F>
+  requires csp::writable<std::remove_cvref_t<End>> && csp::refers_to<Ref, csp::sent_by<End>>
+auto on_send(End&& end, Ref v, F&& f) {
+  return csp::send_case_of<End, F, csp::value_of::a_reference>(end.base(), &v.get(), std::forward<F>(f));
 }
 
+// A duration counts from each select, also when the case is used again; a moment stays what it is.
+template <class Rep, class Period, class F>
+auto on_timeout(std::chrono::duration<Rep, Period> d, F&& f) {
+  return csp::plain_case<std::decay_t<F>>(csp::case_base::sort::timeout, saturate_ns(d), std::forward<F>(f));
+}
 template <class F>
 auto on_timeout(deadline d, F&& f) {
   return csp::plain_case<std::decay_t<F>>(csp::case_base::sort::timeout, csp::until_ns(d),
@@ -295,8 +288,8 @@ auto otherwise(F&& f) {
 class select_case {
  public:
   template <csp::is_case C>
-  requires(!std::is_lvalue_reference_v<C>) select_case(C&& c)
-      : case_(std::make_unique<std::remove_cvref_t<C>>(std::forward<C>(c))) {
+    requires(!std::is_lvalue_reference_v<C>)
+  select_case(C&& c) : case_(std::make_unique<std::remove_cvref_t<C>>(std::forward<C>(c))) {
     case_->keep_value();
     if (!case_->channel) return;
     case_->channel->add_ref();
@@ -313,25 +306,30 @@ namespace csp {
 
 template <class... Cases>
 int select_of(order in, Cases&... cases) {
+  constexpr std::size_t n = sizeof...(Cases);
   case_base* const list[] = {&cases...};
-  const glance seen = glance_at(list, in);
+  std::uint32_t room[n > turns::packed_up_to ? n : 1];
+  turns in_turn(n, room);
+  const std::size_t ready = glance_at(list, in, in_turn);
   std::size_t i = 0;
   bool done = false;
   const auto run_if_seen = [&](auto& c) {
-    if (i++ == seen.ready) done = c.take_and_run();
+    if (i++ == ready) done = c.take_and_run();
   };
   (run_if_seen(cases), ...);
-  return done ? static_cast<int>(seen.ready) : choose_inside_and_run(list, in, seen.start);
+  return done ? static_cast<int>(ready) : choose_inside_and_run(list, in, in_turn);
 }
 
 }  // namespace csp
 
-template <csp::is_case... Cases>
-requires(sizeof...(Cases) > 0) int select(Cases&&... cases) {
+template <csp::selectable... Cases>
+  requires(sizeof...(Cases) > 0)
+int select(Cases&&... cases) {
   return csp::select_of(csp::order::random, cases...);
 }
-template <csp::is_case... Cases>
-requires(sizeof...(Cases) > 0) int select_ordered(Cases&&... cases) {
+template <csp::selectable... Cases>
+  requires(sizeof...(Cases) > 0)
+int select_ordered(Cases&&... cases) {
   return csp::select_of(csp::order::as_written, cases...);
 }
 

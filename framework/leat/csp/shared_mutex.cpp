@@ -40,8 +40,8 @@ void shared_mutex::check_mine_and_forget() noexcept {
 // --- Taking -----------------------------------------------------------------------------------------
 
 // Steps 2 and 3. Zero: the caller holds the lock; else how the wait ended without it.
-std::int32_t shared_mutex::enter_or_wait(as role, std::int64_t until,
-                                         stops on_stop) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+csp::ending shared_mutex::enter_or_wait(as role, std::int64_t until,
+                                        stops on_stop) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   entered in;
   lock_.lock();
   std::uint32_t s = state_.load(std::memory_order_relaxed);
@@ -53,15 +53,15 @@ std::int32_t shared_mutex::enter_or_wait(as role, std::int64_t until,
     // Acquire pairs with the release in unlock and unlock_shared.
   } while (!state_.compare_exchange_weak(s, next, std::memory_order_acquire, std::memory_order_relaxed));
   if (!free) {
-    return csp::wait_and_unlock(in, lock_, queue_, &role, sched::wait_reason::mutex, until, on_stop).outcome;
+    return csp::wait_and_unlock(in, lock_, queue_, &role, sched::wait_reason::mutex, until, on_stop);
   }
   lock_.unlock();
-  return 0;
+  return csp::ending::done;
 }
 
 // Step 4.
 void shared_mutex::let_readers_join() noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);
@@ -110,8 +110,7 @@ void shared_mutex::lock_shared() noexcept {
 bool shared_mutex::try_until(as role, deadline until) {
   const std::int64_t at = csp::until_ns(until);
   if (at != csp::forever && now_ns() >= at) return false;
-  const std::int32_t outcome = enter_or_wait(role, at, stops::end_it);
-  if (outcome >= 0) return true;
+  if (enter_or_wait(role, at, stops::end_it) == csp::ending::done) return true;
   if (role == as::writer) let_readers_join();
   if (const sched::M* const m = sched::current_m())
     if (const sched::G* const g = m->cur.load(std::memory_order_relaxed)) sched::throw_if_insisted(*g);
@@ -136,9 +135,9 @@ bool shared_mutex::claim_front_locked(csp::waiter_list& woken) noexcept {
   csp::waiter* const w = queue_.list.front();
   csp::prefetch_frames(*w);
   queue_.unlink(*w);
-  const csp::party::claimed c = w->who->try_claim(w->index);
-  if (c == csp::party::claimed::wake_it) woken.push_back(w);
-  return c != csp::party::claimed::lost;
+  const csp::wait::claimed c = w->who->try_claim(w->index);
+  if (c == csp::wait::claimed::wake_it) woken.push_back(w);
+  return c != csp::wait::claimed::lost;
 }
 
 std::uint32_t shared_mutex::claim_readers_locked(csp::waiter_list& woken) noexcept {
@@ -161,7 +160,10 @@ std::uint32_t shared_mutex::claim_next_locked(csp::waiter_list& woken) noexcept 
 }
 
 void shared_mutex::unlock() noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
+  LEAT_CHECK((state_.load(std::memory_order_relaxed) & writer) != 0,
+             "a shared_mutex was unlocked that no writer had locked", "shared_mutex",
+             static_cast<const void*>(this));
   if (detail::lock_order_checked) check_mine_and_forget();
   std::uint32_t s = writer;
   // Release pairs with the acquire in the taking functions.
@@ -182,11 +184,11 @@ void shared_mutex::unlock() noexcept {
 }
 
 void shared_mutex::unlock_shared() noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   std::uint32_t s = state_.load(std::memory_order_relaxed);
   for (;;) {
-    LEAT_DCHECK(s >= one, "a shared_mutex was unlocked by a reader that does not hold it", "shared_mutex",
-                static_cast<const void*>(this));
+    LEAT_CHECK(s >= one, "a shared_mutex was unlocked that no reader had locked", "shared_mutex",
+               static_cast<const void*>(this));
     if (s != (one | waiting)) {
       // Release: what readers read comes before what the next writer writes. Acquire: the last reader passes
       // that on when it hands over.

@@ -10,7 +10,7 @@
 //
 // Variables: state_ = readers * one + writer + waiting; queue_, under lock_.
 //   waiting  queue_ may hold somebody. Set under lock_ while the lock is held; cleared under lock_ by a
-//   holder
+//            holder
 //
 //   lock, lock_shared                            unlock, unlock_shared
 //    1 nobody holds it (or, to read: only         a not waiting, or other readers stay: gives up its hold by
@@ -29,12 +29,12 @@
 // A stop does not end lock or lock_shared, which must not fail. Stress: tests/csp/shared_mutex_test.cpp.
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cstdint>
+#include <leat/base/chrono.hpp>
 
 #include <leat/base/annotations.hpp>
 #include <leat/base/clock.hpp>
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 
 namespace leat {
 
@@ -51,6 +51,7 @@ class LEAT_CAPABILITY("shared_mutex") shared_mutex {
   // when that was insisted on.
   bool try_lock_until(deadline until) LEAT_TRY_ACQUIRE(true);
   bool try_lock_for(deadline in) LEAT_TRY_ACQUIRE(true) { return try_lock_until(in); }
+  // Aborts when no writer holds it; unlock_shared, when no reader does.
   void unlock() noexcept LEAT_RELEASE();
 
   void lock_shared() noexcept LEAT_THREAD_ANNOTATION(acquire_shared_capability());
@@ -61,23 +62,12 @@ class LEAT_CAPABILITY("shared_mutex") shared_mutex {
   }
   void unlock_shared() noexcept LEAT_THREAD_ANNOTATION(release_shared_capability());
 
-  // Of any other clock.
-  template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& until) LEAT_TRY_ACQUIRE(true) {
-    return try_lock_until(csp::deadline_at(until));
-  }
-  template <class Clock, class Duration>
-  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& until)
-      LEAT_THREAD_ANNOTATION(try_acquire_shared_capability(true)) {
-    return try_lock_shared_until(csp::deadline_at(until));
-  }
-
  private:
   static constexpr std::uint32_t writer = 1, waiting = 2, one = 4;
   enum class as : std::uint8_t { writer, reader };
   static as role_of(const csp::waiter& w) noexcept { return *static_cast<const as*>(w.slot); }
 
-  std::int32_t enter_or_wait(as role, std::int64_t until, csp::stops on_stop) noexcept;
+  csp::ending enter_or_wait(as role, std::int64_t until, csp::stops on_stop) noexcept;
   bool try_until(as role, deadline until);
   std::uint32_t claim_next_locked(csp::waiter_list& woken) noexcept LEAT_REQUIRES(lock_);
   std::uint32_t claim_readers_locked(csp::waiter_list& woken) noexcept LEAT_REQUIRES(lock_);

@@ -11,32 +11,24 @@ namespace {
 
 constexpr std::uint64_t visit_every = 64;  // operations
 
-// Visits without a park of the other side, after which there are no more barriers. At two Ps their barriers
-// cost about what the heavy one of its next park does, which grows with the cores that it interrupts.
-std::uint32_t calm_visits(const entered& in) noexcept { return in.m ? 2 + in.m->sched.procs() : 16; }
+// 0: a plain thread.
+std::uint32_t procs_of(const entered& in) noexcept { return in.m ? in.m->sched.procs() : 0; }
 
-// A G looks a few times more before it parks: the other side is often at work on another core, and a park
-// with its wake-up takes as long as hundreds of values. The looks are far apart, so that the other side gets
-// ahead and the lines of the ring move between the cores once per batch; for the same reason a writer waits
-// for half the ring as long as it spins (ready is told which look is the last), but never parks while there
-// is any room. Spinning that did not help is done less and less often.
+// The looks are far apart, so that the other side gets ahead and the lines of the ring move between the cores once per
+// batch; for the same reason a writer waits for half the ring as long as it spins (ready is told which look is the
+// last), but never parks while there is any room.
 template <class Ready>
-bool spin_until(const entered& in, std::uint32_t& skip, std::uint32_t& skipped, Ready ready) noexcept {
+bool spin_until(const entered& in, ring_spin_policy& policy, Ready ready) noexcept {
   constexpr int looks = 3, pauses = 80;
-  if (in.m && in.m->sched.procs() < 2) return false;
-  if (skipped < skip) {
-    ++skipped;
-    return false;
-  }
-  skipped = 0;
+  if (procs_of(in) == 1 || !policy.spins()) return false;
   for (int i = 0; i < looks; ++i) {
     for (int k = 0; k < pauses; ++k) cpu_pause();
     if (ready(i + 1 == looks)) {
-      skip = 0;
+      policy.helped();
       return true;
     }
   }
-  skip = std::min(skip * 2 + 1, 63u);
+  policy.was_in_vain();
   return false;
 }
 
@@ -50,8 +42,8 @@ void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
 bool let_others_run_first(entered& in) noexcept {
   // A G with a thread of its own goes through the global queue to yield: it may as well park.
   if (!in.m || in.m->locked_g) return false;
-  const sched::P* const p = in.m->p.load(std::memory_order_relaxed);
-  if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty_for_owner())) return false;
+  sched::P* const p = in.m->p.load(std::memory_order_relaxed);
+  if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty())) return false;
   in.m = in.m->sched.yield(in.m, false);
   return true;
 }
@@ -76,10 +68,11 @@ channel_stats single_base::stats() const noexcept {
   (void)try_count(s);
   s.high_water =
       std::max(reading_.most.load(std::memory_order_relaxed), writing_.most.load(std::memory_order_relaxed));
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   lock_guard hold(lock_);
   s.send_blocked = nanoseconds(writers_.blocked_ns);
   s.recv_blocked = nanoseconds(readers_.blocked_ns);
+  s.refused = refused_.load(std::memory_order_relaxed);
   return s;
 }
 
@@ -94,7 +87,9 @@ void single_base::close() noexcept {
       twice = closed_.exchange(1, std::memory_order_acq_rel) != 0;
       for (const side s : {side::reader, side::writer}) {
         if (!queue_of(s).empty()) word_of(s).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
-        claim_all(queue_of(s), verdict_look, woken);
+        // Told "closed", it does not look at the ring again, which may be gone. A value that a writer has
+        // just put in is looked for.
+        claim_all(queue_of(s), s == side::reader && !empty() ? ending::look : ending::closed, woken);
       }
     }
     wake_all(in.m, woken);
@@ -111,7 +106,7 @@ void single_base::wake_side(M* m, side other) noexcept {
     lock_guard hold(lock_);
     first = claim_first(queue_of(other), wake_it);
     if (first) {
-      first->verdict = verdict_look;
+      first->said = ending::look;
       word_of(other).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
     }
   }
@@ -133,15 +128,15 @@ void single_base::attend_from_outside(side other) noexcept {
 void single_base::visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept {
   if (leat::detail::lock_order_checked) check_user(in, v.user, does);
   if (index < v.next) return;
-  // Debug builds look who it is: each time at first, then often, so that they take the quick way too.
-  v.next = index + (!leat::detail::lock_order_checked ? visit_every : index < visit_every ? 1 : 3);
-  const std::uint64_t seen = parks_of(other).load(std::memory_order_relaxed);
-  v.calm = seen == v.last_park ? v.calm + 1 : 0;
-  v.last_park = seen;
+  // Debug builds look who it is: each time at first; then often and as seldom as other builds by turns, so
+  // that the quick way is what their sanitizers see, too.
+  const bool often = leat::detail::lock_order_checked && index / visit_every % 2 == 0;
+  v.next = index + (!often ? visit_every : index < visit_every ? 1 : 3);
+  v.calm.visit(parks_of(other).load(std::memory_order_relaxed));
   // Without membarrier there is no heavy barrier, and the cheap one stays.
   if (!sched::detail::membarrier_works.load(std::memory_order_relaxed)) return;
   word& mine = word_of(other);
-  if ((mine.load(std::memory_order_relaxed) & fenced) == 0 || v.calm < calm_visits(in)) return;
+  if ((mine.load(std::memory_order_relaxed) & fenced) == 0 || !v.calm.is_calm(procs_of(in))) return;
   // Step e. Acquire and release: whoever parks next finds the bit gone, after what this side has done.
   const std::uint32_t before = mine.fetch_and(~std::uint32_t{fenced}, std::memory_order_acq_rel);
   if (before & waits) wake_side(in.m, other);
@@ -160,22 +155,24 @@ void single_base::announce(side me) noexcept {
   }
 }
 
-// An outcome of 0: look again. The lock is dropped by the wait.
-wait_result single_base::wait_side(entered& in, side me,
-                                   std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+// look, closed, timeout or stopped. The lock is dropped by the wait.
+ending single_base::wait_side(entered& in, side me,
+                              std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   announce(me);
   word& w = word_of(me);
   lock_.lock();
   if (closed_.load(std::memory_order_relaxed) != 0 || !must_wait(me)) {
     w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
     lock_.unlock();
-    return {0, verdict_look};
+    return ending::look;
   }
-  const wait_result r = wait_and_unlock(in, lock_, queue_of(me), nullptr,
-                                        me == side::reader ? wait_reason::receive : wait_reason::send, until,
-                                        stops::end_it, place::at_the_back, c_name());
-  if (r.outcome != 0) w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
-  return r;
+  const ending how = wait_and_unlock(in, lock_, queue_of(me), nullptr,
+                                     me == side::reader ? wait_reason::receive : wait_reason::send, until,
+                                     stops::end_it, queue_end::back, c_name());
+  // Else its claimer has done so.
+  if (how == ending::timeout || how == ending::stopped)
+    w.fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
+  return how;
 }
 
 recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
@@ -194,9 +191,11 @@ recv_status single_base::find_value(entered& in, std::int64_t until) noexcept {
     if (closed) return recv_status::closed;
     if (until == at_once) return recv_status::empty;
     if (first && let_others_run_first(in)) continue;
-    if (spin_until(in, reading_.skip, reading_.skipped, [this](bool) { return !empty(); })) continue;
-    const wait_result r = wait_side(in, side::reader, until);
-    if (r.outcome != 0) return r.outcome == outcome_stopped ? recv_status::stopped : recv_status::timeout;
+    if (spin_until(in, reading_.spin, [this](bool) { return !empty(); })) continue;
+    const ending how = wait_side(in, side::reader, until);
+    if (how == ending::look) continue;
+    if (how == ending::closed) return recv_status::closed;
+    return how == ending::stopped ? recv_status::stopped : recv_status::timeout;
   }
 }
 
@@ -205,7 +204,11 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
   visit(in, writing_, t, side::reader, "sends on");
   for (bool first = true;; first = false) {
     if (until != at_once && in.stop_asked()) return send_status::stopped;
-    if (closed_.load(std::memory_order_acquire) != 0) return send_status::closed;
+    if (closed_.load(std::memory_order_acquire) != 0) {
+      // One that waited when it was closed has not been sent after that.
+      if (first) refused_.store(refused_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return send_status::closed;
+    }
     const std::uint64_t h = head_.load(std::memory_order_acquire);  // pairs with taken_up_to
     raise(writing_.most, t - h);
     if (t - h < capacity_) {
@@ -219,40 +222,42 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
     if (full_ == leat::full::fail || until == at_once) return send_status::full;
     if (first && let_others_run_first(in)) continue;
     const auto has_room = [this](bool last) { return used() <= (last ? capacity_ - 1 : capacity_ / 2); };
-    if (spin_until(in, writing_.skip, writing_.skipped, has_room)) continue;
-    const wait_result r = wait_side(in, side::writer, until);
-    if (r.outcome != 0) return r.outcome == outcome_stopped ? send_status::stopped : send_status::timeout;
+    if (spin_until(in, writing_.spin, has_room)) continue;
+    const ending how = wait_side(in, side::writer, until);
+    if (how == ending::look) continue;
+    if (how == ending::closed) return send_status::closed;
+    return how == ending::stopped ? send_status::stopped : send_status::timeout;
   }
 }
 
-attempt single_base::enroll_side(op_case& c) noexcept {
+ending single_base::enroll_side(op_case& c) noexcept {
   const side me = c.kind == op::recv ? side::reader : side::writer;
   announce(me);
   lock_guard hold(lock_);
   const bool ready = !must_wait(me);
   const bool closed = closed_.load(std::memory_order_relaxed) != 0;
   if (!ready && !closed) {
-    queue_of(me).link(c.place);
-    return attempt::pending;
+    queue_of(me).link(c.entry);
+    return ending::pending;
   }
   word_of(me).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
-  return closed && !(me == side::reader && ready) ? attempt::closed : attempt::again;
+  return closed && !(me == side::reader && ready) ? ending::closed : ending::look;
 }
 
 void single_base::withdraw(op_case& c) noexcept {
   const side me = c.kind == op::recv ? side::reader : side::writer;
   lock_guard hold(lock_);
-  if (waiter_list::linked(&c.place)) queue_of(me).unlink(c.place);
+  if (waiter_list::linked(&c.entry)) queue_of(me).unlink(c.entry);
   word_of(me).fetch_and(~std::uint32_t{waits}, std::memory_order_relaxed);
 }
 
-// Whoever uses a side is noted by the id of its G. Plain threads are not followed: whether one is still there
-// cannot be told from a thread that has just ended.
 std::size_t single_base::waiting(std::span<waiting_g> to) const noexcept {
   lock_guard hold(lock_);
   return note_waiting(writers_, true, to, note_waiting(readers_, false, to, 0));
 }
 
+// Whoever uses a side is noted by the id of its G. Plain threads are not followed: whether one is still there
+// cannot be told from a thread that has just ended.
 void single_base::check_user(const entered& in, count& user, const char* does) const noexcept {
   const std::uint64_t me = in.m ? in.g().id : 0;
   const std::uint64_t before = user.load(std::memory_order_relaxed);

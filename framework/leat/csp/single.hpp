@@ -21,12 +21,10 @@
 //
 // Forbidden: the reader parks while a value is in the ring and the writer has gone on.
 // - The writer's b read fenced: c against 2 is Dekker's handshake; one of them sees the other.
-// - b read 0, and 2 found the bit not set: the heavy barrier falls between two instructions of the writer. A
-// put
-//   before it is visible to 3. One after it reads the word after it, and sees waits.
+// - b read 0, and 2 found the bit not set: the heavy barrier falls between two instructions of the writer.
+//   A put before it is visible to 3. One after it reads the word after it, and sees waits.
 // - b read 0, and 2 found fenced set: it was set by an earlier 2, whose heavy barrier has passed; all reads
-// of
-//   the word since then see it, unless e has cleared it, which 2 would have found.
+//   of the word since then see it, unless e has cleared it, which 2 would have found.
 // - d found nobody linked: the reader takes the lock later, and sees the value in 3.
 // So a ring that is rarely empty or full pays no barrier per value, one at which somebody waits all the time
 // pays a cheap one, and the dear one (it interrupts the other cores, 2 us) is paid when the first becomes the
@@ -36,7 +34,7 @@
 // that its time slice is over. In between it touches nothing but the ring, unless sysmon asks everybody in
 // (sched/entered.hpp, come_in).
 //
-// A close by a third party may overlap a send: that value counts as sent, and stays in the ring (`left`) if
+// A close by a third side may overlap a send: that value counts as sent, and stays in the ring (`left`) if
 // the reader has been told "closed" by then. A close by the writer itself loses nothing.
 //
 // Model: tests/models/single.pml. Stress: tests/csp/single_test.cpp.
@@ -48,6 +46,8 @@
 #include <leat/base/random.hpp>
 #include <leat/csp/cell.hpp>
 #include <leat/csp/channel_base.hpp>
+#include <leat/csp/policy/ring_calm.hpp>
+#include <leat/csp/policy/ring_spin.hpp>
 
 namespace leat::csp {
 
@@ -57,6 +57,8 @@ bool let_others_run_first(entered& in) noexcept;
 
 class single_base : public channel_base {
  public:
+  leat::flavour flavour() const noexcept override { return leat::flavour::single; }
+  bool only_stores() const noexcept override { return true; }
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override { return closed_.load(std::memory_order_acquire) != 0; }
   channel_stats stats() const noexcept override;
@@ -77,17 +79,16 @@ class single_base : public channel_base {
     if (tail_.load(std::memory_order_acquire) != h) return sight::unclear;
     return over ? sight::closed : sight::nothing;
   }
-  // For the reader: one of n, n > 0.
-  std::size_t random_below(std::size_t n) noexcept {
-    return static_cast<std::size_t>((std::uint64_t{next_random(random_)} * n) >> 32);
-  }
+  // For the reader.
+  std::uint32_t random() noexcept { return next_random(random_); }
 
  protected:
   using count = atom<std::uint64_t>;
   using word = atom<std::uint32_t>;
   enum bits : std::uint32_t { waits = 1, fenced = 2 };
 
-  single_base(std::size_t capacity, const channel_options& o) : channel_base(flavour::single, capacity, o) {}
+  single_base(std::size_t capacity, const channel_options& o)
+      : channel_base(inlined::one_to_one, capacity, o) {}
 
   // `sent`: there is room until put_until_. `received`: there are values until take_until_.
   send_status make_room(entered& in, std::int64_t until) noexcept;
@@ -96,8 +97,8 @@ class single_base : public channel_base {
   enum class side : std::uint8_t { reader, writer };
   void attend(M* m, side other) noexcept;
   void attend_from_outside(side other) noexcept;
-  // Steps 2 to 4 but for the parking. again: it is ready, or closed, and not linked.
-  attempt enroll_side(op_case& c) noexcept;
+  // Steps 2 to 4 but for the parking. look: it is ready; closed; both: not linked.
+  ending enroll_side(op_case& c) noexcept;
 
   bool empty() const noexcept {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);  // pairs with a
@@ -120,17 +121,16 @@ class single_base : public channel_base {
   // The reader's.
   alignas(64) count head_{0};
   std::uint64_t take_until_ = 0;
-  std::uint32_t random_ = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(this) >> 6) | 1;
+  std::uint32_t random_ = first_random(this);
 
  private:
   // What a side keeps for its visits to the runtime.
   struct visits {
-    std::uint64_t next = 0;               // the index at which it is due
-    std::uint64_t last_park = 0;          // of the other side, as seen
-    std::uint32_t calm = 0;               // visits since then
-    std::uint32_t skip = 0, skipped = 0;  // waits that do not spin, after spinning in vain
-    count most{0};                        // most values seen in the ring
-    count user{0};                        // debug builds: who uses this side
+    std::uint64_t next = 0;  // the index at which it is due
+    ring_calm_policy calm;
+    ring_spin_policy spin;
+    count most{0};  // most values seen in the ring
+    count user{0};  // debug builds: who uses this side
   };
   // The word by which `waiting` tells the other side that it waits.
   word& word_of(side waiting) noexcept { return waiting == side::reader ? to_writer_ : to_reader_; }
@@ -142,11 +142,12 @@ class single_base : public channel_base {
   void visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept;
   void wake_side(M* m, side other) noexcept;
   void announce(side me) noexcept;
-  wait_result wait_side(entered& in, side me, std::int64_t until) noexcept;
+  ending wait_side(entered& in, side me, std::int64_t until) noexcept;
   void check_user(const entered& in, count& user, const char* does) const noexcept;
 
   alignas(64) visits writing_;
   count dropped_{0};
+  count refused_{0};  // the writer's, as the rest of this line
   alignas(64) visits reading_;
   alignas(64) mutable ranked_spinlock lock_{lock_rank::channel, "single channel"};
   wait_queue readers_ LEAT_GUARDED_BY(lock_);
@@ -171,7 +172,7 @@ class single_channel final : public single_base {
     free_ring(ring_, alignof(Cell));
   }
 
-  // The writer, outside the runtime. False: not without a visit to it; see send.
+  // The writer, outside the runtime. False: not without a visit to it, by send.
   [[gnu::always_inline]] bool put(Cell& v) noexcept {
     if (sched::must_come_in() || !put_here(v)) [[unlikely]]
       return false;
@@ -189,7 +190,9 @@ class single_channel final : public single_base {
   }
 
   // The same, where there is a value already.
-  [[gnu::always_inline]] bool take_over(Cell& to) noexcept requires may_be_overwritten<Cell> {
+  [[gnu::always_inline]] bool take_over(Cell& to) noexcept
+    requires may_be_overwritten<Cell>
+  {
     const std::uint64_t h = head_.load(std::memory_order_relaxed);
     if (sched::must_come_in() || h == take_until_) [[unlikely]]
       return false;
@@ -200,8 +203,15 @@ class single_channel final : public single_base {
     return true;
   }
 
-  // The same, inside.
-  [[gnu::noinline]] send_status send(entered& in, Cell& v, std::int64_t until) noexcept {
+  send_status send(void* value, std::int64_t until) override {
+    entered in;
+    return send_inside(in, *static_cast<Cell*>(value), until);
+  }
+  recv_status recv(void* value, std::int64_t until) override {
+    entered in;
+    return recv_inside(in, *static_cast<std::optional<Cell>*>(value), until);
+  }
+  send_status send_inside(entered& in, Cell& v, std::int64_t until) noexcept {
     while (!put_here(v)) {
       const send_status s = make_room(in, until);
       if (s != send_status::sent) return s;
@@ -209,7 +219,7 @@ class single_channel final : public single_base {
     if (to_writer_.load(std::memory_order_relaxed) != 0) attend(in.m, side::reader);
     return send_status::sent;
   }
-  [[gnu::noinline]] recv_status recv(entered& in, std::optional<Cell>& out, std::int64_t until) noexcept {
+  recv_status recv_inside(entered& in, std::optional<Cell>& out, std::int64_t until) noexcept {
     while (!take_here(out)) {
       const recv_status s = find_value(in, until);
       if (s != recv_status::received) return s;
@@ -218,18 +228,19 @@ class single_channel final : public single_base {
     return recv_status::received;
   }
 
-  attempt try_case(entered& in, op_case& c) noexcept override {
-    if (c.kind == op::recv) return attempt_of(recv(in, *static_cast<std::optional<Cell>*>(c.slot), at_once));
-    return attempt_of(send(in, *static_cast<Cell*>(c.slot), at_once));
+  ending try_case(entered& in, op_case& c) noexcept override {
+    if (c.kind == op::recv)
+      return ending_of(recv_inside(in, *static_cast<std::optional<Cell>*>(c.slot), at_once));
+    return ending_of(send_inside(in, *static_cast<Cell*>(c.slot), at_once));
   }
 
-  attempt enroll(entered& in, op_case& c, party& me) noexcept override {
-    const attempt linked = enroll_side(c);
-    if (linked != attempt::again) return linked;
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override {
+    const ending linked = enroll_side(c);
+    if (linked != ending::look) return linked;
     // It is ready now; this side alone can take it, so nobody else can spoil it.
-    if (me.try_claim(c.place.index) == party::claimed::lost) return attempt::lost;
-    const attempt now = try_case(in, c);
-    return now == attempt::done ? attempt::done : attempt::again;
+    if (me.try_claim(c.entry.index) == wait::claimed::lost) return ending::lost;
+    const ending now = try_case(in, c);
+    return now == ending::done ? ending::done : ending::look;
   }
 
  private:

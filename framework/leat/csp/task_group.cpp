@@ -24,12 +24,7 @@ void log_failure(const std::exception_ptr& e, const char* why) noexcept {
 nanoseconds grace() noexcept {
   const sched::entered in;
   const sched::scheduler* const s = sched::scheduler::current();
-  return s ? s->options().grace : nanoseconds::zero();
-}
-
-const sched::G* calling_g() noexcept {
-  const sched::M* const m = sched::current_m();
-  return m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  return s ? nanoseconds(s->options().grace) : nanoseconds::zero();
 }
 
 }  // namespace
@@ -42,11 +37,11 @@ class task_group::membership::guard final : public overrun_guard {
         inner_(std::move(inner)),
         settled_(std::move(settled)) {}
 
-  // Allocates nothing: the member may have been frozen in the middle of an allocation. Nor does it free: the
-  // guard outlives a frozen G, and the failure with it.
+  // Allocates nothing, since sysmon calls it. Nor does it free: the guard outlives a quarantined G, and the
+  // failure with it.
   void overran(const overrun_news& news) noexcept override {
     inner_->overran(news);
-    if (news.step != overrun_step::quarantined && news.step != overrun_step::frozen) return;
+    if (news.step != overrun_step::quarantined) return;
     // It may have been about to end: the one who settles it counts it off.
     if (settled_->exchange(true, std::memory_order_acq_rel)) return;
     if (group_.keep_failure(failure_)) {
@@ -73,7 +68,7 @@ std::shared_ptr<overrun_guard> task_group::membership::guarded_by(std::shared_pt
 
 task_group::membership::~membership() {
   if (!group_) return;
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   if (settled_ && settled_->exchange(true, std::memory_order_acq_rel)) return;
   if (to_run_)
     group_->failed(std::make_exception_ptr(spawn_error("a member of a task group could not be started")));
@@ -83,19 +78,13 @@ task_group::membership::~membership() {
 task_group::~task_group() {
   if (size() != 0) {
     stop();
-    wait_status s = wait_status::timeout;
-    try {
-      s = members_.wait_slow(deadline(grace()), csp::stops::are_ignored);
-    } catch (const std::bad_alloc&) {
-      // No timer to be had: no grace.
-    }
-    if (s != wait_status::done) insist();
+    if (members_.wait_slow(deadline(grace()), csp::stops::are_ignored) != wait_status::done) insist();
   }
   // In every case: the last member may be about to leave.
   (void)members_.wait_slow(deadline::never(), csp::stops::are_ignored);
   std::exception_ptr e;
   {
-    const sched::shield unbroken;
+    const sched::no_quarantine unbroken;
     lock_guard hold(lock_);
     e = std::move(first_failure_);
   }
@@ -111,7 +100,7 @@ spawn_options task_group::with_stop_source(const spawn_options& options) const {
 }
 
 stop_source task_group::source() const {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   lock_guard hold(lock_);
   return stop_;
 }
@@ -120,7 +109,7 @@ void task_group::stop() noexcept { source().request_stop(); }
 void task_group::insist() noexcept { source().insist(); }
 
 bool task_group::keep_failure(const std::exception_ptr& e) noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   lock_guard hold(lock_);
   if (first_failure_) return false;
   first_failure_ = e;
@@ -128,7 +117,7 @@ bool task_group::keep_failure(const std::exception_ptr& e) noexcept {
 }
 
 void task_group::failed(const std::exception_ptr& e) noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   if (keep_failure(e)) {
     stop();
   } else {
@@ -136,23 +125,58 @@ void task_group::failed(const std::exception_ptr& e) noexcept {
   }
 }
 
-std::exception_ptr task_group::end_round() {
+// On the stack of who waits. Next, previous and failure: under the group's lock.
+struct task_group::waiting_one {
+  explicit waiting_one(task_group& g) noexcept : group(g) {
+    const sched::no_quarantine unbroken;
+    lock_guard hold(group.lock_);
+    next = group.waiting_;
+    if (next) next->link = &next;
+    link = &group.waiting_;
+    group.waiting_ = this;
+  }
+  ~waiting_one() {
+    const sched::no_quarantine unbroken;
+    lock_guard hold(group.lock_);
+    *link = next;
+    if (next) next->link = link;
+  }
+  waiting_one(const waiting_one&) = delete;
+  waiting_one& operator=(const waiting_one&) = delete;
+
+  task_group& group;
+  waiting_one* next = nullptr;
+  waiting_one** link = nullptr;
+  std::exception_ptr failure;  // of the round whose end another one has found
+};
+
+std::exception_ptr task_group::end_round(waiting_one& me) {
   stop_source fresh;
   std::exception_ptr e;
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   lock_guard hold(lock_);
   // Unless somebody has begun the next round already: its members have the old source.
-  if (members_.count() == 0 && stop_.stop_requested()) std::swap(stop_, fresh);
+  // And not when all rounds are stopped. A parent's stop that comes now finds the new source, since it has
+  // the lock later.
+  if (members_.count() == 0 && stop_.stop_requested() && !parent_.stop_requested()) std::swap(stop_, fresh);
   std::swap(e, first_failure_);
+  if (!e) {
+    std::swap(e, me.failure);
+    return e;
+  }
+  // No exception dies here, under the lock: one that has been told of a failure before keeps that.
+  for (waiting_one* other = waiting_; other; other = other->next)
+    if (other != &me && !other->failure) other->failure = e;
   return e;
 }
 
 wait_status task_group::wait_until(deadline until) {
-  if (const sched::G* const g = calling_g(); g && g->stop_with && g->stop_with == source().state())
+  if (const sched::G* const g = sched::current_g(); g && g->stop_with && g->stop_with == source().state())
     throw std::logic_error("task_group::wait was called by a member, which would wait for itself");
+  waiting_one me(*this);
   const wait_status s = members_.wait_until(until);
   if (s != wait_status::done) return s;
-  if (std::exception_ptr e = end_round()) std::rethrow_exception(std::move(e));
+  if (std::exception_ptr e = end_round(me)) std::rethrow_exception(std::move(e));
   return s;
 }
 

@@ -16,7 +16,8 @@
 // in the runtime. One that never gets to run is counted off by the same destructor, as a failure.
 //
 // A round ends when wait() or the destructor has found the count at zero; a failure and a stop belong to the
-// round in which they came. Counting is wait_group's protocol; everything else is under lock_.
+// round in which they came. Several may wait: the first of them that finds the count at zero tells the
+// failure to all others that wait then. Counting is wait_group's protocol; everything else is under lock_.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -31,12 +32,16 @@
 #include <leat/sched/local.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/stop.hpp>
+#include <leat/sched/stop_callback.hpp>
 
 namespace leat {
 
 class task_group {
  public:
-  task_group() = default;
+  task_group() : task_group(stop_token()) {}
+  // Its members are asked to stop when that is asked for, in every round: for a group with a deadline
+  // (sched/context.hpp), or within something larger.
+  explicit task_group(const stop_token& parent) : parent_(parent), from_parent_(parent, relay{this}) {}
   // Stops and joins, also when the caller has itself been asked to stop, however firmly: what members use may
   // be about to go. Members that go on past the runtime's grace are insisted on. A failure that nobody
   // fetched with wait() is logged.
@@ -47,9 +52,8 @@ class task_group {
   // Any G or thread, while the group lives. After stop(), and until the round ends, members start as stopped.
   // Throws spawn_error like leat::go, and std::invalid_argument for options with a stop source, since members
   // have the group's; the group is then as before.
-  template <class F>
-  requires std::invocable < std::decay_t<F>
-  & > void go(const spawn_options& options, F&& f) {
+  template <spawnable F>
+  void go(const spawn_options& options, F&& f) {
     using body = member<std::decay_t<F>>;
     membership in(*this);  // first: the round cannot end between here and the choice of its stop source
     spawn_options o = with_stop_source(options);
@@ -66,19 +70,20 @@ class task_group {
     };
     sched::start_g(g);
   }
-  template <class F>
-  requires std::invocable < std::decay_t<F>
-  & > void go(F&& f) { go(spawn_options{}, std::forward<F>(f)); }
+  template <spawnable F>
+  void go(F&& f) {
+    go(spawn_options{}, std::forward<F>(f));
+  }
   template <class F>
   void go(std::string_view name, F&& f) {
     go(spawn_options{.name = name}, std::forward<F>(f));
   }
 
-  // Until all members have ended, also those that members start. Throws what the first that failed threw;
-  // then, and after `done`, the group can be used again. `stopped`: the caller was asked to stop; nothing is
-  // joined yet, a failure is kept, and members go on until they are stopped (the destructor does it). Throws
-  // leat::stopped instead when that was insisted on. Throws std::logic_error when called by a member: it
-  // would wait for itself.
+  // Until all members have ended, also those that members start. Throws what the first that failed threw, to
+  // all who wait; then, and after `done`, the group can be used again. `stopped`: the caller was asked to
+  // stop; nothing is joined yet, a failure is kept, and members go on until they are stopped (the destructor
+  // does it). Throws leat::stopped instead when that was insisted on. Throws std::logic_error when called by
+  // a member: it would wait for itself.
   wait_status wait() { return wait_until(deadline::never()); }
   wait_status wait_until(deadline until);
   wait_status wait_for(deadline in) { return wait_until(in); }
@@ -136,12 +141,21 @@ class task_group {
   stop_source source() const;
   void failed(const std::exception_ptr& e) noexcept;
   bool keep_failure(const std::exception_ptr& e) noexcept;  // false: another one failed first
-  std::exception_ptr end_round();
+  // One who waits for the group.
+  struct waiting_one;
+  std::exception_ptr end_round(waiting_one& me);
 
   wait_group members_;
   mutable ranked_spinlock lock_{lock_rank::channel, "task_group"};
   stop_source stop_ LEAT_GUARDED_BY(lock_);
   std::exception_ptr first_failure_ LEAT_GUARDED_BY(lock_);
+  waiting_one* waiting_ LEAT_GUARDED_BY(lock_) = nullptr;  // linked through themselves
+  const stop_token parent_;
+  struct relay {
+    task_group* to;
+    void operator()() const noexcept { to->stop(); }
+  };
+  stop_callback<relay> from_parent_;  // last: the rest is there when it is called
 };
 
 }  // namespace leat

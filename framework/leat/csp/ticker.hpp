@@ -11,8 +11,8 @@
 // armed its timer never oversleeps, and a take wakes nobody; only the end of a ticker does. Several Gs may
 // share a ticker: each tick goes to one of them.
 #pragma once
-#include <chrono>
 #include <cstdint>
+#include <leat/base/chrono.hpp>
 #include <optional>
 
 #include <leat/base/clock.hpp>
@@ -59,16 +59,22 @@ class ticker_channel final : public channel_base {
   enum class ends : std::uint8_t { never, after_one };
   ticker_channel(const tick_schedule& schedule, ends e);
 
-  recv_status recv(entered& in, std::optional<tick>& out, std::int64_t until) noexcept;
+  leat::flavour flavour() const noexcept override { return leat::flavour::ticker; }
+  recv_status recv(void* value, std::int64_t until) override;
+  recv_status recv_inside(entered& in, std::optional<tick>& out, std::int64_t until) noexcept;
 
   std::size_t size() const noexcept override;  // 1: a tick is due
   bool is_closed() const noexcept override;
   channel_stats stats() const noexcept override;  // dropped: the ticks that were skipped
   void close() noexcept override;
+  // Ticks as this schedule says from now on, also when it was over. False: it was.
+  bool begin_anew(const tick_schedule& schedule) noexcept;
+  // As close. False: it was over already.
+  bool cancel() noexcept;
 
-  // Receives only: slot is a std::optional<tick>*.
-  attempt try_case(entered& in, op_case& c) noexcept override;
-  attempt enroll(entered& in, op_case& c, party& me) noexcept override;
+  // Receives only.
+  ending try_case(entered& in, op_case& c) noexcept override;
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override;
   void withdraw(op_case& c) noexcept override;
   std::int64_t due() noexcept override;
 
@@ -86,6 +92,8 @@ class ticker_channel final : public channel_base {
 
 ref<channel_base> make_ticker(nanoseconds period, missed policy);
 ref<channel_base> make_after(nanoseconds d);
+bool reset_after(channel_base& c, nanoseconds d) noexcept;
+bool cancel_after(channel_base& c) noexcept;
 
 }  // namespace csp
 
@@ -105,10 +113,20 @@ class ticker : public in<tick> {
   }
 };
 
-// One tick, d from now, and then closed. Due at once if d is not above zero.
-template <class Rep, class Period>
-in<tick> after(std::chrono::duration<Rep, Period> d) {
-  return in<tick>(csp::make_after(saturate_ns(d)));
-}
+// One tick, d from now, and then closed. Due at once if d is not above zero. Copies share it.
+class after : public in<tick> {
+ public:
+  template <class Rep, class Period>
+  explicit after(std::chrono::duration<Rep, Period> d) : in<tick>(csp::make_after(saturate_ns(d))) {}
+
+  // No tick; who waits is told "closed". False: it was received, or cancelled, already.
+  bool cancel() const noexcept { return csp::cancel_after(*base()); }
+  // A tick d from now instead of what there was to come; also after one was received, or cancelled: then
+  // false. Who waits, waits on.
+  template <class Rep, class Period>
+  bool reset(std::chrono::duration<Rep, Period> d) const noexcept {
+    return csp::reset_after(*base(), saturate_ns(d));
+  }
+};
 
 }  // namespace leat

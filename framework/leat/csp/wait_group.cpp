@@ -19,7 +19,7 @@ void wait_group::add(std::size_t n) {
 }
 
 void wait_group::done_slow() noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   csp::waiter_list woken;
   {
     lock_guard hold(lock_);
@@ -32,7 +32,7 @@ void wait_group::done_slow() noexcept {
       next = zero ? settled : s - one;
       // As in done.
     } while (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel, std::memory_order_relaxed));
-    if (zero) csp::claim_all(queue_, 0, woken);
+    if (zero) csp::claim_all(queue_, csp::ending::done, woken);
   }
   if (woken.empty()) return;
   const entered in;
@@ -42,7 +42,7 @@ void wait_group::done_slow() noexcept {
 wait_status wait_group::wait_slow(deadline until, csp::stops on_stop) LEAT_NO_THREAD_SAFETY_ANALYSIS {
   const std::int64_t at = csp::until_ns(until);
   const sched::G* g = nullptr;
-  std::int32_t outcome = csp::outcome_timeout;
+  csp::ending how = csp::ending::timeout;
   {
     entered in;
     if (in.m) g = &in.g();
@@ -59,15 +59,14 @@ wait_status wait_group::wait_slow(deadline until, csp::stops on_stop) LEAT_NO_TH
       return wait_status::done;
     }
     if (at == csp::forever || now_ns() < at) {
-      outcome =
-          csp::wait_and_unlock(in, lock_, queue_, nullptr, sched::wait_reason::join, at, on_stop).outcome;
+      how = csp::wait_and_unlock(in, lock_, queue_, nullptr, sched::wait_reason::join, at, on_stop);
     } else {
       lock_.unlock();
     }
   }
-  if (outcome >= 0) return wait_status::done;
+  if (how == csp::ending::done) return wait_status::done;
   if (g && on_stop == csp::stops::end_it) sched::throw_if_insisted(*g);
-  return outcome == csp::outcome_stopped ? wait_status::stopped : wait_status::timeout;
+  return how == csp::ending::stopped ? wait_status::stopped : wait_status::timeout;
 }
 
 }  // namespace leat

@@ -25,7 +25,7 @@
 #include <cstdint>
 
 #include <leat/base/clock.hpp>
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 
 namespace leat {
 

@@ -30,6 +30,7 @@
 #if defined(LEAT_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 #if defined(LEAT_TSAN)
 #include <sanitizer/tsan_interface.h>
@@ -100,6 +101,13 @@ inline void note_buried([[maybe_unused]] note& n) noexcept {
 #endif
 }
 
+// A stack that nobody will go on with is kept, and all that it refers to: that is no leak.
+inline void note_kept([[maybe_unused]] const note& n) noexcept {
+#if defined(LEAT_ASAN)
+  __lsan_register_root_region(n.bottom, n.size);
+#endif
+}
+
 // What a thread has done comes before what another does, though TSan cannot see how the one told the other.
 inline void note_handed_over([[maybe_unused]] void* at) noexcept {
 #if defined(LEAT_TSAN)
@@ -126,6 +134,11 @@ inline void note_stack_unmapped([[maybe_unused]] unsigned id) noexcept {
 #endif
 }
 
+#if defined(LEAT_ASAN)
+inline constexpr bool under_asan = true;
+#else
+inline constexpr bool under_asan = false;
+#endif
 #if defined(LEAT_TSAN)
 inline constexpr bool under_tsan = true;
 #else

@@ -90,7 +90,7 @@ constexpr std::ptrdiff_t up_fp = -16, up_pc = -8;
 constexpr std::ptrdiff_t up_fp = 0, up_pc = static_cast<std::ptrdiff_t>(sizeof(void*));
 #endif
 
-// Copied with an asm barrier instead of a plain read: the frames belong to code the sanitizers watch.
+// A volatile read in a function that sanitizers do not watch: the frames belong to code that they do.
 LEAT_UNWATCHED std::uintptr_t peek(std::uintptr_t at) noexcept {
   return *reinterpret_cast<const volatile std::uintptr_t*>(at);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a switch must carry over besides the registers of the jump: the C++ exception
-// state of the thread and, where Boost.Context leaves them alone, the floating-point control words.
+// What a switch must carry over besides the registers of the jump (jump.hpp): the C++ exception state of the
+// thread and, where the jump leaves them alone, the floating-point control words.
 #pragma once
 #include <cstdint>
 

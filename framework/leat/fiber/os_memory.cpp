@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
@@ -13,6 +14,17 @@ namespace {
 constexpr int advice_guard_install = 102;
 
 int result(int rc) noexcept { return rc == 0 ? 0 : errno; }
+
+// With which a file of the kernel's begins; 0: none.
+std::size_t first_number(const char* path) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[24] = {};
+  const ssize_t n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  const long v = n > 0 ? std::strtol(text, nullptr, 10) : 0;
+  return v > 0 ? static_cast<std::size_t>(v) : 0;
+}
 }  // namespace
 
 void* os_memory::reserve(std::size_t bytes) noexcept {
@@ -39,13 +51,18 @@ void os_memory::release(void* at, std::size_t bytes) noexcept { (void)::munmap(a
 
 std::size_t os_memory::max_maps() noexcept {
   constexpr std::size_t kernel_default = 65530;
-  const int fd = ::open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return kernel_default;
-  char text[24] = {};
-  const ssize_t n = ::read(fd, text, sizeof text - 1);
-  ::close(fd);
-  const long v = n > 0 ? std::strtol(text, nullptr, 10) : 0;
-  return v > 0 ? static_cast<std::size_t>(v) : kernel_default;
+  const std::size_t n = first_number("/proc/sys/vm/max_map_count");
+  return n > 0 ? n : kernel_default;
+}
+
+std::size_t os_memory::space_left() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= no_limit)
+    return no_limit;
+  const auto all = static_cast<std::size_t>(limit.rlim_cur);
+  const std::size_t pages = first_number("/proc/self/statm");
+  const std::size_t used = pages > 0 ? pages * page_size() : all / 2;  // no /proc: a guess
+  return used < all ? all - used : 0;
 }
 
 os_memory& os_memory::system() noexcept {

@@ -17,6 +17,9 @@ class os_memory {
   virtual int discard(void* at, std::size_t bytes) noexcept;  // give the memory back; reads as zero again
   virtual void release(void* at, std::size_t bytes) noexcept;
   virtual std::size_t max_maps() noexcept;  // vm.max_map_count
+  // What `ulimit -v` leaves of the address space by now; no_limit where there is none.
+  static constexpr std::size_t no_limit = ~std::size_t{0};
+  virtual std::size_t space_left() noexcept;
 
   static os_memory& system() noexcept;
   static std::size_t page_size() noexcept;

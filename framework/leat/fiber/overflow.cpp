@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/fiber/overflow.hpp>
 
+#include <dlfcn.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <iterator>
+#include <mutex>
+
 #include <leat/base/check.hpp>
 #include <leat/base/format.hpp>
+#include <leat/fiber/annotate.hpp>
 #include <leat/fiber/os_memory.hpp>
 #include <leat/fiber/stack.hpp>
 #include <leat/fiber/stack_region.hpp>
-#include <mutex>
 
 namespace leat::fiber {
 namespace {
@@ -46,15 +52,65 @@ std::atomic<crash_report_fn> crash_report{nullptr};
 std::atomic<long> reporting_thread{0};
 std::atomic<bool> handed_on{false};  // its report is written; a handler of the program's has its turn
 
-void report(const stack& s, const void* fault) noexcept {
+// How much more the function wanted that was about to take its frame. The fault itself does not tell: a large
+// frame is probed page by page, so that the first page below the stack is hit. But the loop that does so has
+// its end in a register: both compilers keep it in r11. Zero: not known.
+std::size_t still_wanted([[maybe_unused]] const void* context) noexcept {
+#if defined(__x86_64__)
+  const auto* const registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto sp = static_cast<std::uint64_t>(registers[REG_RSP]);
+  const auto end = static_cast<std::uint64_t>(registers[REG_R11]);
+  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  constexpr unsigned char by_gcc[] = {0x48, 0x83, 0x0c, 0x24, 0x00};                      // orq $0, (%rsp)
+  constexpr unsigned char by_clang[] = {0x48, 0xc7, 0x04, 0x24, 0x00, 0x00, 0x00, 0x00};  // movq $0, (%rsp)
+  constexpr unsigned char compare[] = {0x4c, 0x39, 0xdc};                                 // cmpq %r11, %rsp
+  if (std::memcmp(code, by_gcc, sizeof by_gcc) == 0)
+    code += sizeof by_gcc;
+  else if (std::memcmp(code, by_clang, sizeof by_clang) == 0)
+    code += sizeof by_clang;
+  else
+    return 0;
+  if (std::memcmp(code, compare, sizeof compare) == 0 && end < sp) return sp - end;
+#endif
+  return 0;
+}
+
+constexpr std::size_t largest_stack = 8 << 20;          // that a file may ask for
+constexpr std::size_t largest_small_frame = 16 * 1024;  // of a function without large arrays
+
+// At least twice as large, and enough for that frame with some room for what it calls.
+std::size_t enough(std::size_t size, std::size_t more) noexcept {
+  constexpr std::size_t room = 16 * 1024;
+  std::size_t n = size * 2;
+  while (n < size + more + room && n <= largest_stack) n *= 2;
+  return n;
+}
+
+void report(const stack& s, const void* fault, const void* context) noexcept {
   const char* name = s.label();
   const auto below = static_cast<std::size_t>(s.low() - static_cast<const char*>(fault));
-  fixed_text<512> t;
+  const std::size_t more = still_wanted(context);
+  const std::size_t better = enough(s.size(), more);
+  fixed_text<1024> t;
   t.format("leat: '{}' overflowed its stack of {}K (fault at {}, {} bytes below it)\n",
            name ? name : "unnamed fiber", s.size() / 1024, fault, below);
-  t.format(
-      "leat: give it a larger one: stack = \"{}K\" for the process in TOML, or spawn_options::stack in C++\n",
-      s.size() / 512);
+  if (more >= largest_small_frame)
+    t.format(
+        "leat: a function there takes {}K more at once; large arrays belong on the heap, as a std::vector\n",
+        more / 1024);
+  if (better > largest_stack) {
+    t.format("leat: no stack is large enough for that\n");
+  } else if (name && std::strcmp(name, "main") == 0) {
+    t.format(
+        "leat: give main a larger one: [runtime] stack = \"{}K\" in TOML, or runtime_options::stack in "
+        "C++; that is the default of all others too\n",
+        better / 1024);
+  } else {
+    t.format(
+        "leat: give it a larger one: stack = \"{}K\" for the process in TOML, or spawn_options::stack in "
+        "C++\n",
+        better / 1024);
+  }
   write_text(STDERR_FILENO, t.view());
 }
 
@@ -70,7 +126,7 @@ void pass_on(watched_signal& w, siginfo_t* info, void* context) noexcept {
     // sent by kill() does not come again by itself, so that one is raised.
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL;
-    ::sigaction(w.number, &standard, nullptr);
+    real_sigaction()(w.number, &standard, nullptr);
     if (info->si_code <= 0) ::raise(w.number);
   }
 }
@@ -120,17 +176,26 @@ bool report_crash(watched_signal& w, const siginfo_t* info, const void* context)
   return mended_perhaps;
 }
 
-void on_fault(int sig, siginfo_t* info, void* context) {
+std::atomic<void (*)() noexcept> expected_fault{nullptr};
+
+void report_fault(int sig, siginfo_t* info, void* context) {
   bool in_guard = false;
   const bool fault = (sig == SIGSEGV || sig == SIGBUS) && info->si_code > 0;
   const stack* s = fault ? find_stack(info->si_addr, in_guard) : nullptr;
-  if (s && in_guard) report(*s, info->si_addr);
+  if (s && in_guard) report(*s, info->si_addr, context);
   for (watched_signal& w : watched) {
     if (w.number != sig) continue;
     const bool goes_on = report_crash(w, info, context);
     pass_on(w, info, context);
     if (goes_on) reporting_thread.store(0);
   }
+}
+
+// With nothing of its own on the stack: expected_fault jumps away from here.
+LEAT_UNWATCHED void on_fault(int sig, siginfo_t* info, void* context) {
+  if ((sig == SIGSEGV || sig == SIGBUS) && info->si_code > 0)
+    if (const auto f = expected_fault.load(std::memory_order_acquire)) f();  // pairs with on_expected_fault
+  report_fault(sig, info, context);
 }
 
 void install(std::size_t first_few) noexcept {
@@ -143,13 +208,25 @@ void install(std::size_t first_few) noexcept {
     ours.sa_sigaction = on_fault;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&ours.sa_mask);
-    ::sigaction(w.number, &ours, &w.earlier);
+    real_sigaction()(w.number, &ours, &w.earlier);
   }
 }
 
 }  // namespace
 
+sigaction_fn real_sigaction() noexcept {
+  static const auto fn = [] {
+    void* const found = under_tsan ? ::dlsym(RTLD_DEFAULT, "__sigaction") : nullptr;
+    return found ? reinterpret_cast<sigaction_fn>(found) : static_cast<sigaction_fn>(&::sigaction);
+  }();
+  return fn;
+}
+
 void report_overflows() noexcept { install(of_overflows); }
+
+void on_expected_fault(void (*f)() noexcept) noexcept {
+  expected_fault.store(f, std::memory_order_release);  // pairs with on_fault
+}
 
 void report_crashes(crash_report_fn report) noexcept {
   crash_report.store(report, std::memory_order_release);  // pairs with report_crash

@@ -5,6 +5,7 @@
 // the handler that was installed before ours, or by the default action at the same instruction, so that core
 // dumps show the place.
 #pragma once
+#include <csignal>
 #include <cstddef>
 #include <memory>
 
@@ -23,6 +24,15 @@ void report_overflows() noexcept;
 using crash_report_fn = void (*)(int sig, const void* address, const void* context,
                                  bool mended_perhaps) noexcept;
 void report_crashes(crash_report_fn report) noexcept;
+
+// The system's own. ThreadSanitizer's keeps signals until the thread calls into it, which a hung one never does, and
+// takes a thread that has jumped out of a handler for one that is still there.
+using sigaction_fn = int (*)(int, const struct sigaction*, struct sigaction*);
+sigaction_fn real_sigaction() noexcept;
+
+// `f` is called in the handler before anything is reported; it jumps away if it has expected the fault, and else
+// returns.
+void on_expected_fault(void (*f)() noexcept) noexcept;
 
 // The handler needs a stack of its own on every thread that runs fibers. If the thread has one
 // already (the application's, a sanitizer's), that one is kept.

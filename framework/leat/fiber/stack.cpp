@@ -64,6 +64,8 @@ std::string stack_error::text() const {
     case stack_errc::region_full:
       why = "no stack of " + size + ": all " + std::to_string(limit) +
             " that the address space set aside for this size holds are in use";
+      if (os_memory::system().space_left() != os_memory::no_limit)
+        why += "; it is small because of `ulimit -v`: raise that, or choose smaller stacks";
       break;
     case stack_errc::no_address_space:
       why = "no stack of " + size + ": not even " + format_size(limit) +

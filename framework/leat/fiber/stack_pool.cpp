@@ -13,6 +13,13 @@ constexpr std::size_t gib = std::size_t{1} << 30;
 constexpr std::size_t space_per_size = sizeof(void*) == 4 ? gib / 8 : gib * (under_tsan ? 4 : 96);
 constexpr std::size_t most_stacks = std::size_t{4} << 20;
 
+// Under `ulimit -v` each size takes a quarter of what is left at its first use: the rest is for threads (each
+// takes a stack, and glibc's malloc sets aside 64 MiB for some of them), plug-ins and the heap.
+std::size_t space_for_a_size(os_memory& os) noexcept {
+  const std::size_t left = os.space_left();
+  return left == os_memory::no_limit ? space_per_size : std::min(space_per_size, left / 4);
+}
+
 }  // namespace
 
 stack_pool::stack_pool(const pool_options& options) : options_(options) {}
@@ -43,7 +50,8 @@ stack_region* stack_pool::region_for(std::size_t size, stack_error& error) {
     error = {stack_errc::too_many_sizes, size, max_sizes, 0};
     return nullptr;
   }
-  const std::size_t fits = std::min(space_per_size / stack_region::stride(size), most_stacks);
+  const std::size_t fits =
+      std::clamp<std::size_t>(space_for_a_size(*options_.os) / stack_region::stride(size), 1, most_stacks);
   const std::size_t limit = options_.stacks_per_size ? std::min(options_.stacks_per_size, fits) : fits;
   stack_error failed;
   auto region = std::make_unique<stack_region>(*options_.os, size, limit, failed);

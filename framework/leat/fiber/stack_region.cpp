@@ -38,7 +38,9 @@ std::size_t stack_region::stride(std::size_t size) noexcept {
 stack_region::stack_region(os_memory& os, std::size_t size, std::size_t limit, stack_error& error)
     : os_(os), size_(size), stride_(stride(size)) {
   const std::size_t page = os_memory::page_size();
-  for (limit_ = std::max(limit, fewest_stacks); limit_ >= fewest_stacks; limit_ /= 2) {
+  const std::size_t wanted = std::max<std::size_t>(limit, 1);
+  const std::size_t fewest = std::min(fewest_stacks, wanted);
+  for (limit_ = wanted; limit_ >= fewest; limit_ /= 2) {
     space_bytes_ = limit_ * stride_;
     space_ = static_cast<char*>(os_.reserve(space_bytes_));
     if (!space_) continue;
@@ -49,10 +51,9 @@ stack_region::stack_region(os_memory& os, std::size_t size, std::size_t limit, s
     space_ = nullptr;
   }
   if (!space_) {
-    error = {stack_errc::no_address_space, size, fewest_stacks * stride_, errno};
+    error = {stack_errc::no_address_space, size, fewest * stride_, errno};
     return;
   }
-  limit_ = std::min(limit_, std::max<std::size_t>(limit, 1));
   const std::size_t maps = os_.max_maps();
   map_guards_left_ = maps > 2 * maps_left_to_program ? (maps - maps_left_to_program) / 2 : maps / 4;
   register_region(this);

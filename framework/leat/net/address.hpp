@@ -2,7 +2,7 @@
 //
 // Where to listen and whom to dial, as text:
 //   "127.0.0.1:8080"  "[::1]:8080"  "8080" (loopback)  "0.0.0.0:8080"  "unix:/run/leat.sock" "unix:@abstract"
-// Names instead of numbers are for dial and resolve (resolve.hpp).
+// Names instead of numbers are for dial and resolve (dial.hpp).
 #pragma once
 #include <sys/socket.h>
 #include <optional>

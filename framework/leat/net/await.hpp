@@ -2,18 +2,18 @@
 //
 // leat::await: an Asio completion token that parks the calling G until the operation is done.
 //
-//   std::size_t n = socket.async_read_some(asio::buffer(data), leat::await);         // throws
-//   asio::system_error auto [ec, m]  = socket.async_write_some(asio::buffer(data), leat::await_tuple);  // or
-//   returns the error socket.async_connect(peer, leat::await(2s));                                     //
-//   with a deadline
+//   std::size_t n = socket.async_read_some(asio::buffer(data), leat::await);        // throws system_error
+//   auto [ec, m] = socket.async_write_some(asio::buffer(data), leat::await_tuple);  // or returns the error
+//   socket.async_connect(peer, leat::await(2s));                                    // with a deadline
+//   asio::co_spawn(leat::io(), coroutine(), leat::await);                           // a coroutine, too
 //
 // A deadline and a stop cancel the operation and wait for its end, so that nothing of it is left when the
 // call returns. An operation that was completed in spite of them has its result. Otherwise:
 //   deadline   the error is asio::error::timed_out
-//   stop       leat::await throws leat::stopped; leat::await_tuple returns asio::error::operation_aborted,
-//   and
-//              throws leat::stopped only once the stop is insisted on
-// A handler that is destroyed without having been called (its context went away) counts as aborted.
+//   stop       `await` throws `stopped`; `await_tuple` returns operation_aborted, and throws `stopped` only
+//              once the stop is insisted on
+// A handler that is destroyed without having been called (its context went away) counts as aborted. An
+// exception of a coroutine counts as the error that it holds.
 //
 // On a plain thread it blocks the thread, while a runtime is under way.
 #pragma once
@@ -45,9 +45,30 @@ class await_token {
   constexpr await_token operator()(deadline until) const noexcept { return await_token(until); }
   constexpr deadline until() const noexcept { return until_; }
 
+  // An executor whose sockets and timers take this token when none is given:
+  //   leat::await_t::as_default_on_t<asio::ip::tcp::socket> s(leat::io());
+  //   s.async_connect(peer);
+  template <class Executor>
+  struct executor_with_default : Executor {
+    using default_completion_token_type = await_token;
+    executor_with_default(const Executor& e) noexcept : Executor(e) {}
+    template <class Other>
+      requires(!std::is_same_v<Other, executor_with_default> && std::is_convertible_v<const Other&, Executor>)
+    executor_with_default(const Other& e) noexcept : Executor(e) {}
+  };
+  template <class Object>
+  using as_default_on_t =
+      typename Object::template rebind_executor<executor_with_default<typename Object::executor_type>>::other;
+  template <class Object>
+  static auto as_default_on(Object&& object) {
+    return as_default_on_t<std::decay_t<Object>>(std::forward<Object>(object));
+  }
+
  private:
   deadline until_ = deadline::never();
 };
+using await_t = await_token<await_errors::thrown>;
+using await_tuple_t = await_token<await_errors::returned>;
 
 inline constexpr await_token<await_errors::thrown> await;
 inline constexpr await_token<await_errors::returned> await_tuple;
@@ -185,6 +206,20 @@ std::tuple<Args...> result_of_error(asio::error_code ec) {
   return std::tuple<Args...>(blank<Args>(ec)...);
 }
 
+// Is it what an operation ends with that was cancelled? A coroutine (co_spawn) gives its error as an
+// exception.
+inline bool is_aborted(const asio::error_code& ec) noexcept { return ec == asio::error::operation_aborted; }
+inline bool is_aborted(const std::exception_ptr& e) noexcept {
+  if (!e) return false;
+  try {
+    std::rethrow_exception(e);
+  } catch (const asio::system_error& x) {
+    return is_aborted(x.code());
+  } catch (...) {
+    return false;
+  }
+}
+
 template <class Initiation>
 auto executor_of(const Initiation& initiation) {
   if constexpr (requires { initiation.get_executor(); }) {
@@ -206,16 +241,19 @@ std::tuple<Args...> run_operation(deadline until, await_errors errors, Initiatio
   const auto executor = executor_of(initiation);
   std::forward<Initiation>(initiation)(await_handler<Args...>(a), std::forward<InitArgs>(args)...);
   const end_of_wait how = a.op.wait(executor);
-  if (!a.result) return result_of_error<Args...>(asio::error::operation_aborted);
+  const bool ends_by_stop =
+      how == end_of_wait::stopped && (errors == await_errors::thrown || a.op.stop_is_insisted());
+  const asio::error_code why =
+      how == end_of_wait::timeout ? asio::error::timed_out : asio::error::operation_aborted;
+  if (!a.result) {
+    if (ends_by_stop) throw stopped{};
+    return result_of_error<Args...>(why);
+  }
   if constexpr (begins_with_error<Args...>) {
-    using first = std::tuple_element_t<0, std::tuple<Args...>>;
-    if constexpr (std::is_same_v<first, asio::error_code>) {
-      asio::error_code& ec = std::get<0>(*a.result);
-      if (ec == asio::error::operation_aborted) {
-        if (how == end_of_wait::timeout) ec = asio::error::timed_out;
-        if (how == end_of_wait::stopped && (errors == await_errors::thrown || a.op.stop_is_insisted()))
-          throw stopped{};
-      }
+    auto& first = std::get<0>(*a.result);
+    if (how != end_of_wait::completed && is_aborted(first)) {
+      if (ends_by_stop) throw stopped{};
+      if (how == end_of_wait::timeout) first = blank<std::remove_cvref_t<decltype(first)>>(why);
     }
   }
   return std::move(*a.result);

@@ -16,9 +16,9 @@ concept byte_like = sizeof(T) == 1 && std::is_trivially_copyable_v<T>;
 struct mutable_bytes {
   constexpr mutable_bytes(void* p, std::size_t n) noexcept : data(static_cast<char*>(p)), size(n) {}
   template <std::ranges::contiguous_range R>
-  requires std::ranges::sized_range<R> && byte_like<std::ranges::range_value_t<R>> &&
-      (!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
-          mutable_bytes(R&& range) noexcept
+    requires std::ranges::sized_range<R> && byte_like<std::ranges::range_value_t<R>> &&
+                 (!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
+  mutable_bytes(R&& range) noexcept
       : data(reinterpret_cast<char*>(std::ranges::data(range))), size(std::ranges::size(range)) {}
 
   mutable_bytes after(std::size_t n) const noexcept { return {data + n, size - n}; }
@@ -38,11 +38,12 @@ struct const_bytes {
   constexpr const_bytes(char (&buffer)[N]) noexcept : data(buffer), size(N) {}
   // Text up to its zero. A template, or a literal would come here.
   template <class P>
-  requires std::is_pointer_v<P> && std::is_convertible_v<P, const char*>
+    requires std::is_pointer_v<P> && std::is_convertible_v<P, const char*>
   constexpr const_bytes(const P& text) noexcept : const_bytes(std::string_view(text)) {}
   template <std::ranges::contiguous_range R>
-  requires std::ranges::sized_range<R> && byte_like<std::ranges::range_value_t<R>> &&
-      (!std::is_convertible_v<const R&, std::string_view>)const_bytes(const R& range) noexcept
+    requires std::ranges::sized_range<R> && byte_like<std::ranges::range_value_t<R>> &&
+                 (!std::is_convertible_v<const R&, std::string_view>)
+  const_bytes(const R& range) noexcept
       : data(reinterpret_cast<const char*>(std::ranges::data(range))), size(std::ranges::size(range)) {}
 
   const_bytes after(std::size_t n) const noexcept { return {data + n, size - n}; }

@@ -20,6 +20,8 @@
 #include <utility>
 
 #include <leat/csp/channel.hpp>
+#include <leat/net/child_guard.hpp>
+#include <leat/net/real_io.hpp>
 #include <leat/sched/blocking.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/stop.hpp>
@@ -28,6 +30,19 @@ extern char** environ;
 
 namespace leat::net {
 namespace {
+
+bool ignores_children() noexcept {
+  struct sigaction s{};
+  return ::sigaction(SIGCHLD, nullptr, &s) == 0 && s.sa_handler == SIG_IGN;
+}
+
+// Whoever started this program may have left SIGCHLD ignored; then the system reaps children by itself, and
+// nobody learns how they ended. Seen before main: a program that ignores it itself means it.
+const bool inherited_ignored = ignores_children();
+
+void keep_ends_of_children() noexcept {
+  if (inherited_ignored && ignores_children()) (void)std::signal(SIGCHLD, SIG_DFL);
+}
 
 std::error_code system_error_code(int e) noexcept { return {e, std::system_category()}; }
 
@@ -150,7 +165,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 }
 
 bool is_directory(const std::string& path) noexcept {
-  struct stat s {};
+  struct stat s{};
   return ::stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode);
 }
 
@@ -160,6 +175,7 @@ pid_t spawn_program(const std::vector<std::string>& argv, const child_options& o
   const std::vector<std::string> environment = environment_with(o.env);
   const std::vector<char*> args = pointers_to(argv), env = pointers_to(environment);
   const spawn_attributes attributes(o.own_group);
+  keep_ends_of_children();
   pid_t pid = -1;
   // Blocks until the child has left this program's memory.
   const int error = leat::blocking([&] {
@@ -269,6 +285,7 @@ void child::state::wait_for_end(std::error_code& ec, deadline until) {
 
 child::child(const std::vector<std::string>& argv, const child_options& options) {
   if (argv.empty() || argv[0].empty()) throw std::invalid_argument("leat::net::child: no program was named");
+  require_real_io("a child process");
   auto fresh = std::make_unique<state>();
   {
     spawn_actions actions;
@@ -280,6 +297,7 @@ child::child(const std::vector<std::string>& argv, const child_options& options)
   }
   fresh->own_group = options.own_group;
   s_ = std::move(fresh);
+  if (s_->own_group) guard_group(s_->pid);
   const int fd = options.use_pidfd ? open_pidfd(s_->pid) : -1;
   if (fd < 0) return;
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -308,6 +326,7 @@ void child::end() noexcept {
   if (s_->own_group) (void)s_->send_group(SIGKILL);
   std::error_code ignored;
   if (out_of_reach && s_->look(ignored)) out_of_reach = false;
+  if (s_->own_group) unguard_group(s_->pid);  // while the number is still its own
   if (!s_->gone && !out_of_reach && (!s_->status || s_->own_group)) reap(s_->pid);
   s_.reset();
 }

@@ -31,7 +31,8 @@ struct child_options {
   std::vector<std::string> env = {};
   std::string cwd = {};  // empty: this program's
   // In a process group of its own: signals from the terminal do not reach it; kill_group reaches it and those
-  // that it has started, also after its own end. They are killed with the end of this object.
+  // that it has started, also after its own end. They are killed with the end of this object, and when this
+  // program is killed (child_guard.hpp).
   bool own_group = false;
   bool use_pidfd = true;  // false: wait on a thread of its own, as on systems without pidfds
 };

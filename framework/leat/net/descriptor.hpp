@@ -5,7 +5,7 @@
 // Each call that may wait comes twice, as in <filesystem> and Asio: one throws std::system_error, one takes
 // an error_code. What they say beyond the system's own errors:
 //   std::errc::timed_out             the deadline came first
-//   std::errc::operation_canceled    the G was asked to stop (the throwing form throws leat::stopped), or the
+//   std::errc::operation_canceled    the G was asked to stop (the throwing form throws `stopped`), or the
 //                                    descriptor was closed meanwhile
 // A stop ends reads at once and writes when they would have to wait.
 //
@@ -14,13 +14,16 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <system_error>
 
 #include <leat/base/clock.hpp>
+#include <leat/net/address.hpp>
 #include <leat/net/bytes.hpp>
 
 namespace leat::net {
 
+class transport;
 class watch;
 
 class descriptor {
@@ -29,15 +32,24 @@ class descriptor {
   // Takes over fd and makes it non-blocking. Throws std::system_error, with fd closed, for one that cannot be
   // waited for, such as a regular file (file.hpp is for those).
   explicit descriptor(int fd);
+  // None of the system's, but one of a simulated world (transport.hpp). It has no number.
+  explicit descriptor(std::unique_ptr<transport> t) noexcept;
   descriptor(descriptor&& other) noexcept;
   descriptor& operator=(descriptor&& other) noexcept;
   ~descriptor() { close(); }
 
-  bool is_open() const noexcept { return fd_ >= 0; }
+  bool is_open() const noexcept { return fd_ >= 0 || transport_; }
   int fd() const noexcept { return fd_; }
+  // Null for one of the system's.
+  transport* simulated() const noexcept { return transport_; }
   void close() noexcept;
-  // Gives up the descriptor, which stays open.
+  // Gives up the descriptor, which stays open. A simulated one is closed: -1.
   [[nodiscard]] int release() noexcept;
+
+  // As of a socket.
+  void shutdown(int how) noexcept;
+  address local() const noexcept;
+  address peer() const noexcept;
 
   // At least one byte, or 0 at the end of the stream, or if there is no room for any.
   std::size_t read_some(mutable_bytes into, deadline until = deadline::never());
@@ -50,7 +62,7 @@ class descriptor {
   void wait_writable(const char* what, std::error_code& ec, deadline until = deadline::never());
 
  private:
-  enum class kind : std::uint8_t { socket, pipe, other };
+  enum class kind : std::uint8_t { socket, pipe, other, simulated };
 
   void drop() noexcept;
 
@@ -59,6 +71,7 @@ class descriptor {
   bool stream_ = false;   // a short read means that there is no more
   bool drained_ = false;  // the last read got all there was: the next one waits first
   watch* watch_ = nullptr;
+  transport* transport_ = nullptr;  // kind::simulated; owned
 };
 
 // The throwing form of an outcome: leat::stopped, or std::system_error.

@@ -118,7 +118,7 @@ int fill_new_file(int fd, const_bytes data, mode_t permissions) noexcept {
 
 int replace_file(const std::string& path, const_bytes data, unsigned permissions) {
   const std::string target = target_of(path);
-  struct stat old {};
+  struct stat old{};
   auto mode = static_cast<mode_t>(permissions);
   if (::stat(target.c_str(), &old) == 0) {
     if (!S_ISREG(old.st_mode)) return EINVAL;  // a device would become a file
@@ -151,7 +151,7 @@ int read_all(const std::string& path, std::size_t limit, std::string& text) {
   int fd = -1;
   if (const int error = open_file(path, O_RDONLY | O_CLOEXEC, 0, fd)) return error;
   const std::unique_ptr<int, void (*)(int*)> closer(&fd, [](int* f) { ::close(*f); });
-  struct stat s {};
+  struct stat s{};
   if (::fstat(fd, &s) != 0) return errno;
   // One more byte than there should be, so that the end shows without growing.
   const std::size_t first =
@@ -229,7 +229,7 @@ void file::sync() {
 }
 
 std::uint64_t file::size() const {
-  struct stat s {};
+  struct stat s{};
   blocking_or_throw("size of", path_, [&] { return ::fstat(fd_, &s) == 0 ? 0 : errno; });
   return static_cast<std::uint64_t>(s.st_size);
 }

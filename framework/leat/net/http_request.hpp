@@ -19,6 +19,7 @@ struct request {
   std::uint64_t body_size = 0;
   std::size_t head_size = 0;  // with the empty line at its end
   std::string_view fields;    // the lines between the first and the empty one
+  std::string_view body;      // if the server keeps it
 
   // The target without scheme, host and query.
   std::string_view path() const noexcept;

@@ -17,6 +17,7 @@
 
 #include <leat/base/log.hpp>
 #include <leat/net/poller.hpp>
+#include <leat/sched/entered.hpp>
 #include <leat/sched/interrupt.hpp>
 
 namespace leat::net {
@@ -60,8 +61,11 @@ class asio_loop final : public callback_loop {
     inside_.store(false, std::memory_order_release);
   }
 
-  void wait() noexcept override {
-    for (int turns = 0; inside_.exchange(true, std::memory_order_acquire); ++turns) sched::back_off(turns);
+  bool wait() noexcept override {
+    for (int turns = 0; inside_.exchange(true, std::memory_order_acquire); ++turns) {
+      if (turns == most_turns) return false;
+      sched::back_off(turns);
+    }
     run([this] {
       if (!set_awaited_) {
         set_awaited_ = true;
@@ -70,6 +74,7 @@ class asio_loop final : public callback_loop {
       if (io.run_one() > 0) io.poll();
     });
     inside_.store(false, std::memory_order_release);
+    return true;
   }
 
   asio::io_context io;
@@ -96,6 +101,8 @@ class asio_loop final : public callback_loop {
     }
   }
 
+  static constexpr int most_turns = 300;  // some milliseconds: who polls is soon out again
+
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::posix::stream_descriptor set_;
   room room_;                        // this, too
@@ -109,8 +116,8 @@ class asio_loop final : public callback_loop {
 namespace leat {
 
 asio::io_context& io() {
-  static auto& loop = *new net::asio_loop;
-  return loop.io;
+  static constinit sched::made_once<net::asio_loop> loop;
+  return loop.get([]() -> net::asio_loop& { return *new net::asio_loop; }).io;
 }
 
 }  // namespace leat

@@ -4,17 +4,21 @@
 #pragma once
 #include <stdexcept>
 
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
+#include <leat/net/real_io.hpp>
 #include <leat/sched/entered.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::net {
 
-// Throws std::logic_error when nothing polls: before anything is begun that would have to be waited for.
-inline void require_runtime() {
+// Throws std::logic_error when nothing polls, or this must not be waited for: before anything is begun that would have
+// to be. `what` as in real_io.hpp.
+inline void require_runtime(const char* what) {
   const sched::entered in;
   if (!in.m && !sched::scheduler::current())
     throw std::logic_error("leat::net: nothing can be waited for: no leat::run is under way in this program");
+  if (in.m && in.m->sched.simulated()) [[unlikely]]
+    require_real_io(what);
 }
 
 class io_wait {
@@ -48,16 +52,16 @@ class io_wait {
 
  private:
   // On the P of the moment: the G may end its wait on another one than it began on.
-  void count(atom<std::uint64_t> sched::p_counters::*which) noexcept {
+  void count(atom<std::uint64_t> sched::p_counters::* which) noexcept {
     if (sched::P* const p = in_.m->p.load(std::memory_order_relaxed)) sched::bump(p->count.*which);
   }
 
   sched::entered in_;
 };
 
-// For one who has claimed the party and stands on no G: an M that polls collects it, any other thread keeps
+// For one who has claimed the wait and stands on no G: an M that polls collects it, any other thread keeps
 // the runtime in being meanwhile.
-inline void wake_from_anywhere(csp::party& p) noexcept {
+inline void wake_from_anywhere(csp::wait& p) noexcept {
   const sched::M* const here = sched::current_m();
   if (here && here->collects) return p.wake(nullptr);
   const sched::entered in;
@@ -65,9 +69,7 @@ inline void wake_from_anywhere(csp::party& p) noexcept {
 }
 
 inline void throw_if_insisted_on_this_g() {
-  const sched::M* const m = sched::current_m();
-  if (const sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr)
-    sched::throw_if_insisted(*g);
+  if (const sched::G* const g = sched::current_g()) sched::throw_if_insisted(*g);
 }
 
 }  // namespace leat::net

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <leat/net/last_error.hpp>
+#include <leat/net/simulated/open.hpp>
 #include <leat/net/socket.hpp>
 #include <leat/sched/stop.hpp>
 
@@ -30,7 +30,7 @@ bool nobody_listens(const address& a) noexcept {
 }
 
 bool is_socket_file(const std::string& path) noexcept {
-  struct stat s {};
+  struct stat s{};
   return ::lstat(path.c_str(), &s) == 0 && S_ISSOCK(s.st_mode);
 }
 
@@ -46,6 +46,12 @@ listener listen(std::string_view where, int backlog) {
   std::string why;
   const std::optional<address> a = address::parse(where, &why);
   if (!a) throw std::invalid_argument("leat::net::listen: \"" + std::string(where) + "\": " + why);
+  if (simulated::is_here()) {
+    std::error_code ec;
+    descriptor d(simulated::listen(*a, backlog, ec));
+    if (ec) throw std::system_error(ec, "leat::net::listen: " + std::string(where));
+    return listener(std::move(d));
+  }
   descriptor d(make_socket(a->family(), SOCK_STREAM));
   std::string path;
   if (a->family() == AF_UNIX) {
@@ -55,6 +61,7 @@ listener listen(std::string_view where, int backlog) {
   } else {
     const int on = 1;
     (void)::setsockopt(d.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    notice_dead_peer(d.fd());
   }
   if (::bind(d.fd(), a->data(), a->size()) != 0 || ::listen(d.fd(), backlog) != 0)
     throw std::system_error(errno, std::system_category(), "leat::net::listen: " + std::string(where));
@@ -76,10 +83,24 @@ void listener::close() noexcept {
   d_.close();
 }
 
-void listener::shutdown() noexcept { (void)::shutdown(d_.fd(), SHUT_RDWR); }
+void listener::shutdown() noexcept { d_.shutdown(SHUT_RDWR); }
+
+stream listener::accept_simulated(std::error_code& ec, deadline until) {
+  for (;;) {
+    int error = 0;
+    if (std::unique_ptr<transport> t = d_.simulated()->accept(error)) return stream(descriptor(std::move(t)));
+    if (error == EAGAIN && stop_requested()) error = EINVAL;
+    if (error == EAGAIN)
+      d_.wait_readable("accept", ec, until);
+    else
+      ec = std::make_error_code(std::errc::operation_canceled);  // shut down, or stopped
+    if (ec) return {};
+  }
+}
 
 stream listener::accept(std::error_code& ec, deadline until) {
   ec.clear();
+  if (d_.simulated() && !stop_requested()) return accept_simulated(ec, until);
   for (bool woken = false;; woken = true) {
     // Also while connections keep coming.
     if (stop_requested()) {
@@ -99,7 +120,7 @@ stream listener::accept(std::error_code& ec, deadline until) {
         return {};
       }
     }
-    const int error = last_error();
+    const int error = errno;
     switch (error) {
       // Of the connection that was to be accepted; accept(2) names them.
       case EINTR:

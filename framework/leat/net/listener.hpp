@@ -7,8 +7,10 @@
 //     while (auto line = peer.read_line(60s)) peer.write(*line + "\n", 5s);
 //   });
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <system_error>
@@ -36,11 +38,12 @@ class listener {
   void shutdown() noexcept;
   void close() noexcept;
   bool is_open() const noexcept { return d_.is_open(); }
-  address local() const noexcept { return address::local_of(d_.fd()); }
+  address local() const noexcept { return d_.local(); }
 
  private:
   friend listener listen(std::string_view where, int backlog);
   explicit listener(descriptor d) noexcept : d_(std::move(d)) {}
+  stream accept_simulated(std::error_code& ec, deadline until);
 
   descriptor d_;
   std::string path_;  // to be removed
@@ -55,6 +58,25 @@ struct serve_options {
   std::size_t limit = 4096;        // connections at a time; further ones wait in the system's queue
   std::size_t stack = 0;           // of each connection's G; 0: the runtime's default
   std::string_view name = "peer";  // of each connection's G
+  // From one address (of IPv6: one network of 64 bits) at a time; further ones are closed at once. 0: any
+  // number.
+  std::size_t per_address = 0;
+  // When all places are taken, the connection that has been idle for longest, and for half a second at least, is closed
+  // for the next one.
+  bool evict_idle = false;
+};
+
+// A connection as serve knows it; its handler says what it does.
+class guest {
+ public:
+  // It waits for its peer to begin something, and may be closed when its place is needed.
+  void idle() noexcept { since_.store(now_ns(), std::memory_order_relaxed); }
+  void busy() noexcept { since_.store(is_busy, std::memory_order_relaxed); }
+
+ private:
+  friend class guest_book;
+  static constexpr std::int64_t is_busy = INT64_MAX;
+  std::atomic<std::int64_t> since_{is_busy};  // by its own G; whoever accepts reads it
 };
 
 // One G per connection, until the caller is asked to stop or the listener is shut down; then asks those that
@@ -62,5 +84,7 @@ struct serve_options {
 // logged; leat::stopped just ends it. While the process is out of descriptors or memory it accepts more
 // slowly, up to a second between tries, and says so once.
 void serve(listener& at, const std::function<void(stream&)>& handler, const serve_options& options = {});
+void serve(listener& at, const std::function<void(stream&, guest&)>& handler,
+           const serve_options& options = {});
 
 }  // namespace leat::net

@@ -21,16 +21,11 @@ struct cannot_be_cancelled {
   void operator()(asio::cancellation_type_t) noexcept {}
 };
 
-csp::G* current_g() noexcept {
-  const sched::M* const m = sched::current_m();
-  return m ? m->cur.load(std::memory_order_relaxed) : nullptr;
-}
-
 }  // namespace
 
 operation::operation(const char* what, deadline until)
-    : what_(what), until_(until), g_(current_g()), first_(g_) {
-  require_runtime();  // now: once it has been started, the operation must be waited for
+    : what_(what), until_(until), g_(sched::current_g()), first_(g_) {
+  require_runtime("an Asio operation");  // now: once it has been started, the operation must be waited for
   if (g_) {
     sched::throw_if_insisted(*g_);
     may_start_ = g_->stop.load(std::memory_order_relaxed) == sched::stop_level::none;
@@ -50,11 +45,13 @@ bool operation::stop_is_insisted() const noexcept {
 
 end_of_wait operation::wait_first() noexcept {
   io_wait in(what_, -1);
-  const std::int32_t outcome =
-      first_.wait(in.runtime(), csp::wait_reason::io, csp::until_ns(until_), csp::stops::end_it);
-  // Refused: no memory for the timer. The operation is ended as by a timeout of zero, rather than never.
-  if (outcome == csp::outcome_stopped) return end_of_wait::stopped;
-  return outcome < 0 ? end_of_wait::timeout : end_of_wait::completed;
+  const std::int32_t claim =
+      first_.block(in.runtime(), csp::wait_reason::io, csp::until_ns(until_), csp::stops::end_it);
+  switch (csp::wait::ended_by(claim)) {
+    case csp::ending::done: return end_of_wait::completed;
+    case csp::ending::stopped: return end_of_wait::stopped;
+    default: return end_of_wait::timeout;
+  }
 }
 
 void operation::wait_second() noexcept {
@@ -67,15 +64,15 @@ void operation::wait_second() noexcept {
     return;
   }
   io_wait in(what_, -1);
-  (void)second_->wait(in.runtime(), csp::wait_reason::io, csp::forever, csp::stops::are_ignored);
+  (void)second_->block(in.runtime(), csp::wait_reason::io, csp::forever, csp::stops::are_ignored);
 }
 
 void operation::completed() noexcept {
   completed_.store(true, std::memory_order_relaxed);
   switch (first_.try_claim(0)) {
-    case csp::party::claimed::wake_it: wake_from_anywhere(first_); return;
-    case csp::party::claimed::wakes_itself: return;
-    case csp::party::claimed::lost: count_down(); return;
+    case csp::wait::claimed::wake_it: wake_from_anywhere(first_); return;
+    case csp::wait::claimed::wakes_itself: return;
+    case csp::wait::claimed::lost: count_down(); return;
   }
 }
 
@@ -89,7 +86,7 @@ void operation::count_down() noexcept {
   // Acquire and release: whoever is last has seen everything the other did here.
   csp::G* const g = g_;
   if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1 || !g) return;  // a plain thread may be gone by now
-  if (second_->try_claim(0) == csp::party::claimed::wake_it) wake_from_anywhere(*second_);
+  if (second_->try_claim(0) == csp::wait::claimed::wake_it) wake_from_anywhere(*second_);
 }
 
 void* operation::allocate(std::size_t size) {

@@ -4,12 +4,12 @@
 //
 //   waiting side                              handler, on whatever thread completes the operation
 //    1 starts the operation                    a keeps the result
-//    2 waits as a party (csp/party.hpp): for   b claims the party; wakes it, and that was it
+//    2 waits (csp/wait.hpp): for                b claims the wait; wakes it, and that was it
 //      the handler, the deadline, a stop       c claimed already (by deadline or stop): counts down
-//    3 claimed by the handler: done              `open_`; the last one wakes the second party
+//    3 claimed by the handler: done              `open_`; the last one wakes the second wait
 //    4 else posts the canceller to the
 //      operation's executor, and waits as      canceller, on the operation's executor
-//      the second party, without deadline       x not completed yet: emits the cancellation signal
+//      the second wait, without deadline       x not completed yet: emits the cancellation signal
 //      or stop, until both have counted down    y counts down `open_`; the last one wakes
 //
 // Forbidden: a buffer is written, or the handler touches this, after the waiting side has gone on. It goes on
@@ -35,7 +35,7 @@
 #include <utility>
 
 #include <leat/base/clock.hpp>
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 
 namespace leat::net {
 
@@ -110,8 +110,8 @@ class operation {
   const deadline until_;
   csp::G* const g_;
   bool may_start_ = true;
-  csp::contested_party first_;
-  std::optional<csp::contested_party> second_;
+  csp::contested_wait first_;
+  std::optional<csp::contested_wait> second_;
   std::atomic<int> open_{2};            // the handler and the canceller, once it has come to that
   std::atomic<bool> completed_{false};  // relaxed: those who look exclude one another
   asio::cancellation_signal* signal_;   // kept from one operation of a G to the next, with its memory

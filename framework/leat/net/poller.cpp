@@ -7,45 +7,58 @@
 #include <unistd.h>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 #include <leat/net/watch.hpp>
 
 namespace leat::net {
 namespace {
 
-int checked(int fd, const char* what) {
-  if (fd < 0) throw std::system_error(errno, std::system_category(), what);
-  return fd;
-}
+[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::system_category(), what); }
 
 // In place of a watch.
 char bell_mark, timer_mark;
 
 constexpr int batch = 128;
+constexpr int longest_alone = 5;  // ms; Asio's events wait so long when the one inside has just left
 
 }  // namespace
 
-poller::poller()
-    : set_(checked(::epoll_create1(EPOLL_CLOEXEC), "leat::net: epoll_create1")),
-      bell_(checked(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "leat::net: eventfd")),
-      timer_(checked(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "leat::net: timerfd")),
-      timer_at_(csp::forever) {
+// Closed again when a later one cannot be had: get() may be called again.
+poller::descriptors::~descriptors() {
+  for (const int fd : {set, bell, timer})
+    if (fd >= 0) ::close(fd);
+}
+
+void poller::open(descriptors& d) {
+  if ((d.set = ::epoll_create1(EPOLL_CLOEXEC)) < 0) refuse("leat::net: epoll_create1");
+  if ((d.bell = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) < 0) refuse("leat::net: eventfd");
+  if ((d.timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) < 0)
+    refuse("leat::net: timerfd");
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.ptr = &bell_mark;
-  checked(::epoll_ctl(set_, EPOLL_CTL_ADD, bell_, &e), "leat::net: epoll_ctl");
+  if (::epoll_ctl(d.set, EPOLL_CTL_ADD, d.bell, &e) != 0) refuse("leat::net: epoll_ctl");
   e.data.ptr = &timer_mark;
-  checked(::epoll_ctl(set_, EPOLL_CTL_ADD, timer_, &e), "leat::net: epoll_ctl");
+  if (::epoll_ctl(d.set, EPOLL_CTL_ADD, d.timer, &e) != 0) refuse("leat::net: epoll_ctl");
 }
 
+poller::poller(descriptors&& d)
+    : set_(std::exchange(d.set, -1)),
+      bell_(std::exchange(d.bell, -1)),
+      timer_(std::exchange(d.timer, -1)),
+      timer_at_(csp::forever) {}
+
 poller& poller::get() {
-  static poller& p = []() -> poller& {
-    auto* const made = new poller;
+  static constinit sched::made_once<poller> p;
+  return p.get([]() -> poller& {
+    descriptors d;
+    open(d);
+    auto* const made = new poller(std::move(d));
     sched::use_poller(*made);
     return *made;
-  }();
-  return p;
+  });
 }
 
 void poller::use(callback_loop& loop) noexcept {
@@ -91,10 +104,10 @@ void poller::wait(std::int64_t until) noexcept {
   if (!bell) {
     set_timer(until);
     callback_loop* const loop = loop_.load(std::memory_order_acquire);
-    if (loop) loop->wait();
-    bell = take_events(loop ? 0 : -1);  // b
+    const bool waited = loop && loop->wait();
+    bell = take_events(waited ? 0 : loop ? longest_alone : -1);  // b
     // One that has fired stays readable until it is set again.
-    if (timer_at_ != csp::forever && timer_at_ <= now_ns()) set_timer(csp::forever);
+    if (timer_at_ != csp::forever && timer_at_ <= real_now_ns()) set_timer(csp::forever);
   }
   if (!bell) return;
   std::uint64_t rings = 0;

@@ -24,6 +24,11 @@
 // a and c) ends the next wait for nothing, which is allowed.
 //
 // The timer is set by the M that waits, for this wait.
+//
+// # Who is inside Asio
+// One thread at a time (io.cpp). If that one is in a handler that does not return, it stays inside for good.
+// The M that waits then blocks in the set alone, for a moment each time: Leat's own descriptors, timers and
+// signals go on.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -36,8 +41,9 @@ namespace leat::net {
 class callback_loop {
  public:
   virtual void poll() noexcept = 0;
-  // Blocks until a handler has run, the set of the poller has events, or somebody posted something.
-  virtual void wait() noexcept = 0;
+  // Blocks until a handler has run, the set of the poller has events, or somebody posted something. False: it
+  // did not block, another thread is inside.
+  virtual bool wait() noexcept = 0;
 
  protected:
   ~callback_loop() = default;
@@ -60,7 +66,15 @@ class poller final : public sched::poller {
   int set() const noexcept { return set_; }
 
  private:
-  poller();
+  struct descriptors {
+    int set = -1, bell = -1, timer = -1;
+    descriptors() = default;
+    descriptors(const descriptors&) = delete;
+    descriptors& operator=(const descriptors&) = delete;
+    ~descriptors();
+  };
+  static void open(descriptors& d);
+  explicit poller(descriptors&& d);
   bool take_events(int timeout_ms) noexcept;  // true: the bell is among them
   void set_timer(std::int64_t until) noexcept;
 

@@ -2,6 +2,7 @@
 #include <leat/net/serial.hpp>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <leat/net/device_holder.hpp>
 #include <leat/sched/blocking.hpp>
 
 namespace leat::net {
@@ -94,15 +96,25 @@ int set_up(int fd, const settings& want) noexcept {
 stream open_serial(const std::string& path, const serial_options& options) {
   const settings want = checked(options);
   int error = 0;
+  std::string holder;
   // Drivers may wait for hardware in open and in tcsetattr.
   const int fd = leat::blocking([&] {
     const int f = ::open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    error = f < 0 ? errno : set_up(f, want);
-    if (f < 0 || error == 0) return f;
+    if (f < 0) {
+      error = errno;
+      if (error == EBUSY) holder = ": " + device_holder(path);
+      return f;
+    }
+    // Before anything is changed: a second reader would take bytes away from the first. TIOCEXCL keeps others
+    // from opening it, but not root; the lock keeps away who looks for it.
+    error = ::flock(f, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? EBUSY : set_up(f, want);
+    if (error == 0) return f;
     ::close(f);
+    if (error == EBUSY) holder = ": " + device_holder(path);
     return -1;
   });
-  if (fd < 0) throw std::system_error(error, std::system_category(), "leat::net::open_serial: " + path);
+  if (fd < 0)
+    throw std::system_error(error, std::system_category(), "leat::net::open_serial: " + path + holder);
   return stream(descriptor(fd));
 }
 

@@ -25,9 +25,10 @@ struct serial_options {
   net::flow flow = flow::none;
 };
 
-// What came before it was opened is thrown away. No second open succeeds while it is open, but root's. Throws
-// std::invalid_argument for options that no port has, and std::system_error, also when the port does not take
-// the speed.
+// What came before it was opened is thrown away. No second open succeeds while it is open (TIOCEXCL, and for root,
+// whom that does not keep away, a lock by flock, if it asks for one too). Throws std::invalid_argument for options
+// that no port has, and std::system_error: also when the port does not take the speed, and when it is in use, with the
+// number and name of who has it where /proc tells them.
 stream open_serial(const std::string& path, const serial_options& options = {});
 
 }  // namespace leat::net

@@ -27,6 +27,8 @@
 
 #include <leat/base/mutex.hpp>
 #include <leat/net/descriptor.hpp>
+#include <leat/net/real_io.hpp>
+#include <leat/sched/quarantine.hpp>
 #include <leat/sched/spawn.hpp>
 
 namespace leat::net {
@@ -59,18 +61,20 @@ class signal_channel;
 class signal_set {
  public:
   static signal_set& get() {
-    static auto& set = *new signal_set;
-    return set;
+    static constinit sched::made_once<signal_set> set;
+    return set.get([]() -> signal_set& { return *new signal_set; });
   }
 
   void add(signal_channel& c);
   void remove(signal_channel& c) noexcept;
 
  private:
+  bool join(signal_channel& c, bool as_the_first);
+  descriptor open_bell();
   void install_locked(const signal_mask& wanted) LEAT_REQUIRES(lock_);
   void restore_unused_locked() noexcept LEAT_REQUIRES(lock_);
   signal_mask wanted_locked() const noexcept LEAT_REQUIRES(lock_);
-  void pump() noexcept;
+  void pump(descriptor& rung) noexcept;
   bool deliver();
   void end_pump() noexcept;
 
@@ -117,6 +121,7 @@ void signal_set::install_locked(const signal_mask& wanted) {
       throw std::invalid_argument("leat::signals: signal " + std::to_string(n) + " cannot be caught");
     installed_.set(i);
   }
+  sched::note_signals();
 }
 
 void signal_set::restore_unused_locked() noexcept {
@@ -129,29 +134,59 @@ void signal_set::restore_unused_locked() noexcept {
       ::sigaction(n, &former_[i], nullptr);
     installed_.reset(i);
   }
+  sched::note_signals();
 }
 
+// The bell, and what it takes to wait for it, are had here: whoever asks for signals learns at once that
+// there are too few descriptors.
 void signal_set::add(signal_channel& c) {
-  bool start = false;
-  {
-    lock_guard hold(lock_);
-    if (bell.load(std::memory_order_relaxed) < 0) {
-      const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-      if (fd < 0) throw std::system_error(errno, std::system_category(), "leat::signals: eventfd");
-      bell.store(fd, std::memory_order_relaxed);
-    }
-    channels_.push_back(&c);
-    install_locked(c.wanted());
-    start = !pumping_;
-    pumping_ = true;
-  }
-  if (!start) return;
+  if (join(c, false)) return;
+  descriptor rung = open_bell();
+  if (join(c, true)) return;  // another one has started a pump meanwhile
   try {
-    leat::go("signals", [this] { pump(); });
+    leat::go("signals", [this, d = std::move(rung)]() mutable { pump(d); });
   } catch (...) {
     lock_guard hold(lock_);
     pumping_ = false;
     throw;
+  }
+}
+
+// True: there is a pump, and the channel is among those that it serves. False: there is none; with
+// `as_the_first` the caller is to start one for the channel.
+bool signal_set::join(signal_channel& c, bool as_the_first) {
+  lock_guard hold(lock_);
+  const bool pumped = pumping_;
+  if (!pumped && !as_the_first) return false;
+  channels_.push_back(&c);
+  install_locked(c.wanted());
+  pumping_ = true;
+  return pumped;
+}
+
+// A copy of the bell, which outlives all pumps, since handlers may be about to ring it.
+descriptor signal_set::open_bell() {
+  const auto refused = [](int e) {
+    return std::system_error(
+        e, std::system_category(),
+        "leat::signals cannot wait for signals; raise the limit on open files (LimitNOFILE= "
+        "of systemd, `ulimit -n`) to 16 or more");
+  };
+  int copy = -1;
+  {
+    lock_guard hold(lock_);
+    if (bell.load(std::memory_order_relaxed) < 0) {
+      const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+      if (fd < 0) throw refused(errno);
+      bell.store(fd, std::memory_order_relaxed);
+    }
+    copy = ::fcntl(bell.load(std::memory_order_relaxed), F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) throw refused(errno);
+  }
+  try {
+    return descriptor(copy);  // with the poller, if it is the first
+  } catch (const std::system_error& e) {
+    throw refused(e.code().value());
   }
 }
 
@@ -206,18 +241,14 @@ void signal_set::end_pump() noexcept {
   for (const auto& c : left) c->close();
 }
 
-void signal_set::pump() noexcept {
+void signal_set::pump(descriptor& rung) noexcept {
   try {
-    // A copy: the bell outlives the pump, since handlers may be about to ring it.
-    const int copy = ::fcntl(bell.load(std::memory_order_relaxed), F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) throw std::system_error(errno, std::system_category(), "leat::signals");
-    descriptor d(copy);
     while (deliver()) {
       std::uint64_t rings = 0;
-      (void)d.read_some({&rings, sizeof rings});
+      (void)rung.read_some({&rings, sizeof rings});
     }
   } catch (...) {
-    end_pump();  // stopped; or out of descriptors or memory, which whoever waits is told by the close
+    end_pump();  // stopped; or out of memory, which whoever waits is told by the close
   }
 }
 
@@ -242,6 +273,7 @@ signal_mask checked(std::initializer_list<int> numbers) {
 }  // namespace leat::net
 
 leat::in<int> leat::signals(std::initializer_list<int> numbers) {
+  net::require_real_io("leat::signals");
   auto* const c = new net::signal_channel(net::checked(numbers));
   leat::in<int> end{csp::ref<csp::channel_base>(c)};
   net::signal_set::get().add(*c);

@@ -23,11 +23,13 @@
 namespace leat {
 
 // Throws std::invalid_argument for what cannot be caught (SIGKILL, SIGSTOP), is a fault of the thread that
-// gets it (SIGSEGV, SIGBUS, SIGFPE, SIGILL) or is no signal; spawn_error when no runtime runs.
+// gets it (SIGSEGV, SIGBUS, SIGFPE, SIGILL) or is no signal; spawn_error when no runtime runs;
+// std::system_error when the system has no descriptors for it (five, if nothing else waits for I/O yet).
 in<int> signals(std::initializer_list<int> numbers);
 
 template <class... Ints>
-requires(std::is_convertible_v<Ints, int>&&...) in<int> signals(int first, Ints... others) {
+  requires(std::is_convertible_v<Ints, int> && ...)
+in<int> signals(int first, Ints... others) {
   return signals({first, static_cast<int>(others)...});
 }
 

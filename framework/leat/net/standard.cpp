@@ -6,11 +6,19 @@
 #include <cerrno>
 #include <string>
 
+#include <leat/net/real_io.hpp>
+#include <leat/sched/world.hpp>
+
 namespace leat::net {
 
 stream open_standard(standard which) {
+  if (which == standard::input) require_real_io("standard input");
+  const sched::world* const in = sched::world::here();
+  if (in && !in->lets_real_io())
+    throw std::system_error(std::make_error_code(std::errc::operation_not_permitted),
+                            "leat::net::open_standard: in a simulated world nobody can wait for it");
   const int number = static_cast<int>(which);
-  struct stat what {};
+  struct stat what{};
   if (::fstat(number, &what) != 0)
     throw std::system_error(errno, std::system_category(), "leat::net::open_standard");
   if (S_ISREG(what.st_mode))

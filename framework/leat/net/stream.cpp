@@ -19,6 +19,20 @@ std::size_t stream::take(mutable_bytes into) noexcept {
   return n;
 }
 
+std::size_t stream::receive_some(mutable_bytes into, deadline until) {
+  if (!layer_) return d_.read_some(into, until);
+  std::error_code ec;
+  const std::size_t n = layer_->read_some(d_, into, ec, until);
+  if (ec) throw_error(ec, "leat::net: read");
+  return n;
+}
+
+std::string stream::take_buffered() {
+  std::string all(buffer_ ? buffer_.get() + begin_ : "", buffered());
+  begin_ = end_ = 0;
+  return all;
+}
+
 // False: the end.
 bool stream::fill(deadline until) {
   if (!buffer_) {
@@ -26,7 +40,7 @@ bool stream::fill(deadline until) {
     capacity_ = buffer_size;
   }
   begin_ = end_ = 0;
-  end_ = d_.read_some({buffer_.get(), capacity_}, until);
+  end_ = receive_some({buffer_.get(), capacity_}, until);
   return end_ > 0;
 }
 
@@ -45,12 +59,12 @@ void stream::put_back(const_bytes front) {
 std::size_t stream::read_some(mutable_bytes into, std::error_code& ec, deadline until) {
   ec.clear();
   if (buffered() > 0) return take(into);
-  return d_.read_some(into, ec, until);
+  return receive_some(into, ec, until);
 }
 
 std::size_t stream::read_some(mutable_bytes into, deadline until) {
   if (buffered() > 0) return take(into);
-  return d_.read_some(into, until);
+  return receive_some(into, until);
 }
 
 void stream::read_exactly(mutable_bytes into, deadline until) {
@@ -60,7 +74,7 @@ void stream::read_exactly(mutable_bytes into, deadline until) {
     try {
       // Large ones go past the buffer.
       if (buffered() == 0 && into.size < buffer_size && !fill(until)) throw end_of_stream(into.size);
-      n = buffered() > 0 ? take(into) : d_.read_some(into, until);
+      n = buffered() > 0 ? take(into) : receive_some(into, until);
       if (n == 0) throw end_of_stream(into.size);
     } catch (...) {
       put_back({begin, static_cast<std::size_t>(into.data - begin)});
@@ -116,7 +130,8 @@ std::optional<std::string> stream::read_line(deadline until) {
 
 void stream::write(const_bytes from, std::error_code& ec, deadline until) {
   ec.clear();
-  while (from.size > 0 && !ec) from = from.after(d_.write_some(from, ec, until));
+  while (from.size > 0 && !ec)
+    from = from.after(layer_ ? layer_->write_some(d_, from, ec, until) : d_.write_some(from, ec, until));
 }
 
 void stream::write(const_bytes from, deadline until) {
@@ -125,7 +140,10 @@ void stream::write(const_bytes from, deadline until) {
   if (ec) throw_error(ec, "leat::net: write");
 }
 
-void stream::shutdown_write() noexcept { (void)::shutdown(d_.fd(), SHUT_WR); }
-void stream::shutdown() noexcept { (void)::shutdown(d_.fd(), SHUT_RDWR); }
+void stream::shutdown_write() noexcept {
+  if (layer_) finish_layer(std::chrono::seconds(1));
+  d_.shutdown(SHUT_WR);
+}
+void stream::shutdown() noexcept { d_.shutdown(SHUT_RDWR); }
 
 }  // namespace leat::net

@@ -12,11 +12,21 @@
 
 #include <leat/net/dial.hpp>
 #include <leat/net/io_wait.hpp>
-#include <leat/net/last_error.hpp>
+#include <leat/net/simulated/open.hpp>
 #include <leat/net/socket.hpp>
 #include <leat/sched/stop.hpp>
 
 namespace leat::net {
+
+namespace {
+
+descriptor open_for(const address& peer) {
+  if (!simulated::is_here()) return descriptor(make_socket(peer.family(), SOCK_DGRAM));
+  std::error_code ec;
+  return descriptor(simulated::open_datagrams(nullptr, ec));
+}
+
+}  // namespace
 
 datagram udp_socket::receive_from(mutable_bytes into, std::error_code& ec, deadline until) {
   ec.clear();
@@ -25,6 +35,7 @@ datagram udp_socket::receive_from(mutable_bytes into, std::error_code& ec, deadl
     ec = std::make_error_code(std::errc::operation_canceled);
     return {};
   }
+  if (d_.simulated()) return receive_simulated(into, ec, until);
   for (;;) {
     datagram got;
     iovec part{into.data, into.size};
@@ -41,7 +52,7 @@ datagram udp_socket::receive_from(mutable_bytes into, std::error_code& ec, deadl
       got.size = std::min(got.length, into.size);
       return got;
     }
-    const int error = last_error();
+    const int error = errno;
     if (error == EINTR) continue;
     if (error != EAGAIN && error != EWOULDBLOCK) {
       ec = {error, std::system_category()};
@@ -52,13 +63,34 @@ datagram udp_socket::receive_from(mutable_bytes into, std::error_code& ec, deadl
   }
 }
 
+datagram udp_socket::receive_simulated(mutable_bytes into, std::error_code& ec, deadline until) {
+  for (;;) {
+    datagram got;
+    const ssize_t n = d_.simulated()->receive(into, got.from);
+    if (n >= 0) {
+      got.length = static_cast<std::size_t>(n);
+      got.size = std::min(got.length, into.size);
+      return got;
+    }
+    if (n == -EAGAIN)
+      d_.wait_readable("receive", ec, until);
+    else
+      ec = {static_cast<int>(-n), std::system_category()};
+    if (ec) return {};
+  }
+}
+
 void udp_socket::send_message(const_bytes from, const address* to, std::error_code& ec, deadline until) {
   ec.clear();
+  if (transport* const t = d_.simulated()) {
+    if (const ssize_t n = t->send(from, to); n < 0) ec = {static_cast<int>(-n), std::system_category()};
+    return;
+  }
   for (;;) {
     const ssize_t n =
         ::sendto(d_.fd(), from.data, from.size, MSG_NOSIGNAL, to ? to->data() : nullptr, to ? to->size() : 0);
     if (n >= 0) return;
-    const int error = last_error();
+    const int error = errno;
     if (error == EINTR) continue;
     if (error != EAGAIN && error != EWOULDBLOCK) {
       ec = {error, std::system_category()};
@@ -97,14 +129,21 @@ void udp_socket::send(const_bytes from, deadline until) {
 }
 
 void udp_socket::connect(const address& peer) {
-  if (::connect(d_.fd(), peer.data(), peer.size()) != 0)
-    throw std::system_error(errno, std::system_category(), "leat::net: connect to " + peer.text());
+  transport* const t = d_.simulated();
+  if (const int error = t ? t->connect(peer) : ::connect(d_.fd(), peer.data(), peer.size()) != 0 ? errno : 0)
+    throw std::system_error(error, std::system_category(), "leat::net: connect to " + peer.text());
 }
 
 udp_socket bind_udp(std::string_view where) {
   std::string why;
   const std::optional<address> a = address::parse(where, &why);
   if (!a) throw std::invalid_argument("leat::net::bind_udp: \"" + std::string(where) + "\": " + why);
+  if (simulated::is_here()) {
+    std::error_code ec;
+    descriptor d(simulated::open_datagrams(&*a, ec));
+    if (ec) throw std::system_error(ec, "leat::net::bind_udp: " + std::string(where));
+    return udp_socket(std::move(d));
+  }
   descriptor d(make_socket(a->family(), SOCK_DGRAM));
   if (::bind(d.fd(), a->data(), a->size()) != 0)
     throw std::system_error(errno, std::system_category(), "leat::net::bind_udp: " + std::string(where));
@@ -114,7 +153,7 @@ udp_socket bind_udp(std::string_view where) {
 udp_socket dial_udp(std::string_view where, deadline until) {
   const std::vector<address> all = resolve(where, until);
   for (std::size_t i = 0;; ++i) {
-    udp_socket s(descriptor(make_socket(all.at(i).family(), SOCK_DGRAM)));
+    udp_socket s(open_for(all.at(i)));
     try {
       s.connect(all[i]);
       return s;

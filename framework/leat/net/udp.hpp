@@ -47,11 +47,12 @@ class udp_socket {
 
   void close() noexcept { d_.close(); }
   bool is_open() const noexcept { return d_.is_open(); }
-  address local() const noexcept { return address::local_of(d_.fd()); }
-  address peer() const noexcept { return address::peer_of(d_.fd()); }
+  address local() const noexcept { return d_.local(); }
+  address peer() const noexcept { return d_.peer(); }
   const descriptor& handle() const noexcept { return d_; }
 
  private:
+  datagram receive_simulated(mutable_bytes into, std::error_code& ec, deadline until);
   void send_message(const_bytes from, const address* to, std::error_code& ec, deadline until);
 
   descriptor d_;

@@ -11,7 +11,6 @@
 namespace leat::net {
 namespace {
 
-constexpr std::uint8_t verdict_ready = 0, verdict_closed = 1;
 constexpr std::uint32_t events_to_read = EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLET;
 
 ranked_spinlock free_lock{lock_rank::thread_list, "free watches"};
@@ -20,7 +19,7 @@ watch* free_list LEAT_GUARDED_BY(free_lock) = nullptr;
 }  // namespace
 
 watch& watch::add(int fd) {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   const poller& set = poller::get();
   watch* w = nullptr;
   {
@@ -51,13 +50,13 @@ void watch::reset() noexcept {
 }
 
 void watch::remove(watch& w, int fd) noexcept {
-  const sched::shield unbroken;
+  const sched::no_quarantine unbroken;
   (void)::epoll_ctl(poller::get().set(), EPOLL_CTL_DEL, fd, nullptr);
   csp::waiter_list woken;
   {
     lock_guard hold(w.lock_);
-    csp::claim_all(w.readers_, verdict_closed, woken);
-    csp::claim_all(w.writers_, verdict_closed, woken);
+    csp::claim_all(w.readers_, csp::ending::closed, woken);
+    csp::claim_all(w.writers_, csp::ending::closed, woken);
   }
   if (!woken.empty()) {
     const csp::entered in;
@@ -79,11 +78,11 @@ void watch::notice(std::uint32_t events) noexcept {
       careful_.store(true, std::memory_order_release);
     if (events & for_readers) {
       if (readers_.empty()) readable_ = true;
-      csp::claim_all(readers_, verdict_ready, woken);
+      csp::claim_all(readers_, csp::ending::done, woken);
     }
     if (events & for_writers) {
       if (writers_.empty()) writable_ = true;
-      csp::claim_all(writers_, verdict_ready, woken);
+      csp::claim_all(writers_, csp::ending::done, woken);
     }
   }
   csp::wake_all(nullptr, woken);
@@ -91,8 +90,8 @@ void watch::notice(std::uint32_t events) noexcept {
 
 ready_status watch::wait(direction d, deadline until, int fd,
                          const char* what) LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  require_runtime();
-  csp::wait_result r{};
+  require_runtime("a descriptor of the system");
+  csp::ending how{};
   // Most descriptors never wait to be written to, and with every event would be told that they can be.
   if (d == direction::write && !tells_writable_.exchange(true, std::memory_order_relaxed)) {
     epoll_event e{};
@@ -114,16 +113,17 @@ ready_status watch::wait(direction d, deadline until, int fd,
     }
     if (in.stop_asked()) {
       lock_.unlock();
-      r.outcome = csp::outcome_stopped;
+      how = csp::ending::stopped;
     } else {
-      r = csp::wait_and_unlock(in.runtime(), lock_, d == direction::read ? readers_ : writers_, nullptr,
-                               csp::wait_reason::io, csp::until_ns(until));
+      how = csp::wait_and_unlock(in.runtime(), lock_, d == direction::read ? readers_ : writers_, nullptr,
+                                 csp::wait_reason::io, csp::until_ns(until));
     }
   }
-  switch (r.outcome) {
-    case csp::outcome_timeout: return ready_status::timeout;
-    case csp::outcome_stopped: throw_if_insisted_on_this_g(); return ready_status::stopped;
-    default: return r.verdict == verdict_closed ? ready_status::closed : ready_status::ready;
+  switch (how) {
+    case csp::ending::timeout: return ready_status::timeout;
+    case csp::ending::stopped: throw_if_insisted_on_this_g(); return ready_status::stopped;
+    case csp::ending::closed: return ready_status::closed;
+    default: return ready_status::ready;
   }
 }
 

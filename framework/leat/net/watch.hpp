@@ -24,7 +24,7 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/base/mutex.hpp>
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 
 namespace leat::net {
 

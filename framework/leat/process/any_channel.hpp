@@ -16,6 +16,7 @@
 
 #include <leat/csp/channel.hpp>
 #include <leat/csp/gated.hpp>
+#include <leat/csp/latest_by_key.hpp>
 #include <leat/csp/merge.hpp>
 #include <leat/process/message.hpp>
 
@@ -41,15 +42,17 @@ struct port_type {
   state (*make)(std::size_t capacity, const channel_options& o) = nullptr;
   // Null: values cannot be copied.
   state (*make_broadcast)(std::size_t capacity, const channel_options& o) = nullptr;
-  state (*fan)(csp::several::parts all) = nullptr;
-  state (*merge)(csp::several::parts all) = nullptr;
+  // For csp/latest_by_key.hpp.
+  std::unique_ptr<csp::kept_value> (*keep_value)(void* value) = nullptr;
+  state (*fan)(csp::channel_list all) = nullptr;
+  state (*merge)(csp::channel_list all) = nullptr;
   state (*gate_in)(state inner, std::shared_ptr<csp::gate_record> record) = nullptr;
   state (*gate_out)(state inner, std::shared_ptr<csp::gate_record> record) = nullptr;
   // What a port has in hand (csp/gate.hpp). Null: values cannot be copied.
   std::shared_ptr<csp::hold_base> (*make_hold)() = nullptr;
   // The value in hand goes there; it is in hand no more if it was sent.
   send_status (*send_held)(csp::hold_base& h, csp::channel_base& c, std::int64_t until) = nullptr;
-  void (*held_json)(const csp::hold_base& h, std::string& to) = nullptr;
+  void (*held_json)(csp::hold_base& h, std::string& to) = nullptr;
   // Takes a value out and destroys it. False: there is none.
   bool (*discard)(csp::channel_base& c) = nullptr;
   // A value, for somebody who knows its shape only: taken before it is destroyed, filled before it is sent.
@@ -57,6 +60,8 @@ struct port_type {
   using look_fn = void (*)(void* context, void* v, const type_shape& s);
   recv_status (*recv_any)(csp::channel_base& c, std::int64_t until, void* context, look_fn take) = nullptr;
   send_status (*send_any)(csp::channel_base& c, std::int64_t until, void* context, look_fn fill) = nullptr;
+  // A value of the channel as JSON (csp/tap.hpp). Null: as above.
+  void (*write_json)(const void* value, std::string& to) = nullptr;
 
   std::string message_name() const { return type_name(message()); }
   std::string reply_name() const { return reply ? type_name(reply()) : std::string(); }
@@ -88,7 +93,8 @@ constexpr port_type make_type() {
   t.make = [](std::size_t capacity, const channel_options& o) {
     return csp::ref<csp::channel_base>(csp::make_channel<T>(capacity, o));
   };
-  t.merge = [](csp::several::parts all) { return csp::merge<T>(std::move(all)); };
+  t.keep_value = &csp::keep_value<T>;
+  t.merge = [](csp::channel_list all) { return csp::merge<T>(std::move(all)); };
   t.discard = [](csp::channel_base& c) {
     std::optional<T> v;
     return csp::recv_value(&c, v, csp::at_once) == recv_status::received;
@@ -103,14 +109,15 @@ constexpr port_type make_type() {
     t.make_hold = []() -> std::shared_ptr<csp::hold_base> { return std::make_shared<csp::hold<T>>(); };
     t.send_held = [](csp::hold_base& h, csp::channel_base& c, std::int64_t until) {
       auto& mine = static_cast<csp::hold<T>&>(h);
+      (void)mine.again();
       const send_status s = csp::send_value(&c, *mine.value, until);
       if (s == send_status::sent) mine.acknowledge();
       return s;
     };
     t.make_broadcast = [](std::size_t capacity, const channel_options& o) {
-      return csp::ref<csp::channel_base>(csp::make_broadcast<T>(capacity, o));
+      return csp::ref<csp::channel_base>(new csp::broadcast_channel<T>(capacity, o));
     };
-    t.fan = [](csp::several::parts all) { return csp::fan_out<T>(std::move(all)); };
+    t.fan = [](csp::channel_list all) { return csp::fan_out<T>(std::move(all)); };
   }
   if constexpr (std::is_void_v<reply> && std::is_default_constructible_v<T>) {
     t.recv_any = [](csp::channel_base& c, std::int64_t until, void* context, port_type::look_fn take) {
@@ -119,8 +126,10 @@ constexpr port_type make_type() {
       if (v) take(context, &*v, shape_of<T>());
       return s;
     };
-    t.held_json = [](const csp::hold_base& h, std::string& to) {
-      shapes::write_json(shape_of<T>(), &*static_cast<const csp::hold<T>&>(h).value, to);
+    t.write_json = [](const void* v, std::string& to) { shapes::write_json(shape_of<T>(), v, to); };
+    t.held_json = [](csp::hold_base& h, std::string& to) {
+      if constexpr (std::is_copy_constructible_v<T>)
+        shapes::write_json(shape_of<T>(), &static_cast<csp::hold<T>&>(h).again(), to);
     };
     t.send_any = [](csp::channel_base& c, std::int64_t until, void* context, port_type::look_fn fill) {
       T v{};
@@ -166,7 +175,9 @@ class any_channel {
   std::string name() const { return std::string(state_->name()); }
   std::size_t size() const noexcept { return state_->size(); }
   std::size_t capacity() const noexcept { return state_->capacity(); }
-  leat::flavour flavour() const noexcept { return state_->kind(); }
+  leat::flavour flavour() const noexcept { return state_->flavour(); }
+  // What passes at either end is what it counts.
+  bool one_to_one() const noexcept { return state_->one_to_one(); }
   channel_stats stats() const noexcept { return state_->stats(); }
   bool try_count(channel_stats& to) const noexcept { return state_->try_count(to); }
   bool closed() const noexcept { return state_->is_closed(); }
@@ -189,7 +200,7 @@ class any_channel {
   template <class T>
   leat::in<T> reader() const {
     check_type(ports::type_of<T>);
-    return leat::in<T>(csp::reading_side<T>(state_));
+    return leat::in<T>(csp::reading_side(state_));
   }
   template <class T>
   leat::out<T> writer() const {

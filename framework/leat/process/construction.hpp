@@ -3,6 +3,7 @@
 // What a process is being constructed with. Its base class takes it over from the thread that constructs it,
 // so that the members find it; nothing parks in between. Not installed.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace leat {
 struct construction {
   std::string_view class_name = {};
   const process_options* options = nullptr;
+  std::shared_ptr<const value> set = {};  // what was set since the service began; null: nothing
   // Not null: the object is made to be described; it gets no values and no channels.
   class_schema* describes = nullptr;
   std::vector<const port_type*>* types = nullptr;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <leat/base/log.hpp>
+#include <leat/sched/entered.hpp>
 #include <leat/sched/m.hpp>
 
 namespace leat {
@@ -41,8 +42,7 @@ namespace {
 
 // Destructors of the object may call into the runtime: what throws there ends the program.
 void let_it_clean_up() noexcept {
-  const sched::M* const m = sched::current_m();
-  sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  sched::G* const g = sched::current_g();
   auto insisted = sched::stop_level::insisted;
   if (g) (void)g->stop.compare_exchange_strong(insisted, sched::stop_level::asked, std::memory_order_relaxed);
 }
@@ -51,63 +51,81 @@ void let_it_clean_up() noexcept {
 
 class incarnation::runner {
  public:
-  runner(std::size_t child, unsigned number, std::unique_ptr<process> object, channel<incarnation_news> to)
-      : child_(child), number_(number), object_(std::move(object)), to_(std::move(to)) {}
+  explicit runner(std::shared_ptr<incarnation> run) noexcept : run_(std::move(run)) {}
   runner(runner&&) noexcept = default;
   runner& operator=(runner&&) = delete;
   // A G that cannot be given its thread or its stack drops what it was to run.
   ~runner() {
-    if (object_) tell(incarnation_news::kind::failed, "it could not be started");
+    if (run_ && std::exchange(run_->make_, nullptr))
+      tell(incarnation_news::kind::failed, "it could not be started");
   }
 
   void operator()() {
     auto how = incarnation_news::kind::returned;
     std::string why;
+    std::unique_ptr<process> object;
     try {
-      object_->run();
+      object = std::exchange(run_->make_, nullptr)->make();
+      object->run();
     } catch (const stopped&) {
     } catch (...) {
       how = incarnation_news::kind::failed;
       why = text_of(std::current_exception());
     }
+    // One that was quarantined meanwhile has a successor: nothing of it is destroyed any more.
+    sched::pass_gate();
     let_it_clean_up();
-    object_.reset();
+    object.reset();
     tell(how, std::move(why));
   }
 
  private:
   void tell(incarnation_news::kind how, std::string why) {
     incarnation_news n;
-    n.child = child_;
-    n.number = number_;
+    n.child = run_->child_;
+    n.number = run_->number_;
     n.what = how;
     n.why = std::move(why);
-    (void)to_.try_send(std::move(n));
+    (void)run_->to_.try_send(std::move(n));
   }
 
-  std::size_t child_;
-  unsigned number_;
-  std::unique_ptr<process> object_;
-  channel<incarnation_news> to_;
+  std::shared_ptr<incarnation> run_;
 };
 
 incarnation::incarnation(const options& o, channel<incarnation_news> to)
-    : overrun_guard(o.hang, o.grace), child_(o.child), number_(o.number), to_(std::move(to)) {}
+    : overrun_guard(o.hang, o.grace), child_(o.child), number_(o.number), to_(std::move(to)) {
+  make_ready();
+}
 
-std::shared_ptr<incarnation> incarnation::start(const options& o, std::unique_ptr<process> object,
+namespace {
+
+class maker_by_function final : public incarnation::maker {
+ public:
+  explicit maker_by_function(incarnation::factory f) : make_(std::move(f)) {}
+  std::unique_ptr<process> make() override { return make_(); }
+
+ private:
+  incarnation::factory make_;
+};
+
+}  // namespace
+
+std::shared_ptr<incarnation> incarnation::start(const options& o, factory make,
                                                 const channel<incarnation_news>& to) {
   auto made = std::make_shared<incarnation>(o, to);
-  launch(made, o, std::move(object));
+  launch(made, o.number, o.spawn, std::make_shared<maker_by_function>(std::move(make)));
   return made;
 }
 
-void incarnation::launch(const std::shared_ptr<incarnation>& made, const options& o,
-                         std::unique_ptr<process> object) {
-  spawn_options s = o.spawn;
+void incarnation::launch(const std::shared_ptr<incarnation>& made, unsigned number,
+                         const spawn_options& spawn, std::shared_ptr<maker> make) noexcept {
+  made->number_ = number;
+  made->make_ = std::move(make);
+  spawn_options s = spawn;
   s.stop = made->stop_;
   s.guard = made;
   try {
-    go(s, runner(o.child, o.number, std::move(object), made->to_));
+    go(s, runner(made));
   } catch (const std::exception& e) {
     // The runner has told.
     log_error("process", "'{}': {}", s.name, e.what());
@@ -119,7 +137,7 @@ std::span<void* const> incarnation::trace(overrun_step s) const noexcept {
   return {f.pc.data(), f.count};
 }
 
-// Allocates nothing: the G may have been left in the middle of an allocation.
+// On sysmon's thread: allocates nothing.
 void incarnation::overran(const overrun_news& news) noexcept {
   frames& f = traces_[slot(news.step)];
   f.count = std::min(news.trace.size(), most_frames);
@@ -130,6 +148,9 @@ void incarnation::overran(const overrun_news& news) noexcept {
   n.what = incarnation_news::kind::overran;
   n.step = news.step;
   n.ran = news.ran;
+  n.call = news.call;
+  n.behind = news.behind;
+  n.last_thread = news.last_thread;
   (void)to_.try_send(std::move(n));
 }
 

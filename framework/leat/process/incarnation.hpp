@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,18 +22,30 @@
 
 namespace leat {
 
+class incarnation;
+
+// What the next incarnation of a child will need, made by this one (incarnation::maker).
+struct successor {
+  virtual ~successor() = default;
+};
+
 struct incarnation_news {
   enum class kind : std::uint8_t {
     returned,  // also by leat::stopped
     failed,    // it threw, or could not be started
     overran,   // a step of the escalation
+    prepared,  // its successor
   };
   std::size_t child = 0;
   unsigned number = 0;  // which incarnation of it
   kind what = kind::returned;
   overrun_step step = overrun_step::asked;
   nanoseconds ran{0};
-  std::string why = {};  // failed
+  const char* call = nullptr;            // asked, insisted: the system call that it waits in
+  const char* behind = nullptr;          // left_alone: who holds the mutex that it waits for
+  bool last_thread = false;              // quarantined: no further thread can be had
+  std::string why = {};                  // failed
+  std::shared_ptr<successor> next = {};  // prepared
 };
 
 class incarnation final : public overrun_guard {
@@ -44,20 +57,30 @@ class incarnation final : public overrun_guard {
     nanoseconds hang = std::chrono::seconds(2);
     nanoseconds grace = std::chrono::milliseconds(200);
   };
-  static constexpr std::size_t most_news = 4;  // asked, insisted, how that ended; its end
+  // Prepared, asked, insisted, left alone, quarantined; its end.
+  static constexpr std::size_t most_news = 6;
   static constexpr std::size_t most_frames = 24;
 
-  // On a G. What goes wrong is told like any other end. `to` has room.
-  static std::shared_ptr<incarnation> start(const options& o, std::unique_ptr<process> object,
-                                            const channel<incarnation_news>& to);
-  // The same in two steps, for who must know it before it runs.
-  static void launch(const std::shared_ptr<incarnation>& made, const options& o,
-                     std::unique_ptr<process> object);
+  // Makes the object. On the new G, so that a constructor that hangs is one more way to hang.
+  using factory = std::function<std::unique_ptr<process>()>;
+  class maker {
+   public:
+    virtual ~maker() = default;
+    virtual std::unique_ptr<process> make() = 0;
+  };
 
+  // On a G. What goes wrong, the constructor included, is told like any other end. `to` has room.
+  static std::shared_ptr<incarnation> start(const options& o, factory make,
+                                            const channel<incarnation_news>& to);
+  // The same in two steps: all that needs the heap, and the start of it.
   incarnation(const options& o, channel<incarnation_news> to);
+  static void launch(const std::shared_ptr<incarnation>& made, unsigned number, const spawn_options& spawn,
+                     std::shared_ptr<maker> make) noexcept;
 
   void request_stop() noexcept { stop_.request_stop(); }
   void insist() noexcept { stop_.insist(); }
+  // One that goes on all the same: overrun_guard::want_out puts it behind a fence, and `quarantined` is told.
+
   // Tells its G from others (csp::waiting_g).
   const void* stop_state() const noexcept { return stop_.state().get(); }
   bool stop_requested() const noexcept { return stop_.stop_requested(); }
@@ -79,7 +102,8 @@ class incarnation final : public overrun_guard {
   }
 
   const std::size_t child_;
-  const unsigned number_;
+  unsigned number_;              // until it is started nobody asks
+  std::shared_ptr<maker> make_;  // from its start until it runs
   stop_source stop_;
   const channel<incarnation_news> to_;
   std::array<frames, 3> traces_;

@@ -3,6 +3,7 @@
 // Writing JSON. Never fails: what JSON has no word for is written as a text.
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include <leat/base/value.hpp>
 #include <leat/process/message.hpp>
@@ -22,13 +23,16 @@ void write_real(const type_shape& s, const void* v, std::string& out) {
     char text[64];
     const auto r = s.size == sizeof(float) ? std::to_chars(text, text + sizeof text, as<float>(v))
                                            : std::to_chars(text, text + sizeof text, d);
-    out.append(text, r.ptr);
+    const std::string_view digits(text, static_cast<std::size_t>(r.ptr - text));
+    out += digits;
+    // Whoever reads it without knowing the type is to see a real.
+    if (digits.find_first_not_of("-0123456789") == std::string_view::npos) out += ".0";
   }
 }
 
 void write_text(const std::string& text, std::string& out) {
   if (is_utf8(text)) {
-    out += quoted(text);
+    out += in_quotes(text);
     return;
   }
   std::string clean;
@@ -42,13 +46,14 @@ void write_text(const std::string& text, std::string& out) {
       i += n;
     }
   }
-  out += quoted(clean);
+  out += in_quotes(clean);
 }
 
 void write_record(const record& r, std::string& out) {
   out += '{';
+  bool first = true;
   for (const record::field& f : r) {
-    if (out.back() != '{') out += ',';
+    if (!std::exchange(first, false)) out += ',';
     write_text(f.name, out);
     out += ':';
     write_json(f.value, out);
@@ -60,50 +65,53 @@ void write_record(const record& r, std::string& out) {
 
 void write_json(const field_value& v, std::string& out) {
   switch (v.kind()) {
-    case field_kind::boolean: out += std::get<bool>(v) ? "true" : "false"; return;
-    case field_kind::integer: out += std::to_string(std::get<std::int64_t>(v)); return;
-    case field_kind::real: {
-      const std::size_t begin = out.size();
-      const double d = std::get<double>(v);
-      write_real(shape_of<double>(), &d, out);
-      // Read back, it is to be a real again.
-      if (out.find_first_not_of("-0123456789", begin) == std::string::npos) out += ".0";
+    case value_kind::boolean: out += std::get<bool>(v) ? "true" : "false"; return;
+    case value_kind::integer: out += std::to_string(std::get<std::int64_t>(v)); return;
+    case value_kind::real: return write_real(shape_of<double>(), &std::get<double>(v), out);
+    case value_kind::text: return write_text(std::get<std::string>(v), out);
+    case value_kind::duration: out += in_quotes(format_duration(std::get<nanoseconds>(v))); return;
+    case value_kind::moment:
+      out += in_quotes(moment_text(std::get<moment>(v).time_since_epoch().count()));
+      return;
+    case value_kind::list: {
+      out += '[';
+      bool first = true;
+      for (const field_value& element : std::get<field_list>(v)) {
+        if (!std::exchange(first, false)) out += ',';
+        write_json(element, out);
+      }
+      out += ']';
       return;
     }
-    case field_kind::text: return write_text(std::get<std::string>(v), out);
-    case field_kind::duration: out += quoted(format_duration(std::get<nanoseconds>(v))); return;
-    case field_kind::moment:
-      out += quoted(moment_text(std::get<moment>(v).time_since_epoch().count()));
-      return;
-    case field_kind::none:
-    case field_kind::any: out += "null"; return;
+    case value_kind::table: return write_record(std::get<record>(v), out);
+    default: out += "null"; return;
   }
 }
 
 void write_json(const type_shape& s, const void* v, std::string& out) {
-  switch (s.form) {
-    case form::boolean: out += as<bool>(v) ? "true" : "false"; return;
-    case form::integer: out += load_integer(s, v).text(); return;
-    case form::real: write_real(s, v, out); return;
-    case form::text: write_text(as<std::string>(v), out); return;
-    case form::enumeration:
+  switch (s.kind) {
+    case value_kind::boolean: out += as<bool>(v) ? "true" : "false"; return;
+    case value_kind::integer: out += load_integer(s, v).text(); return;
+    case value_kind::real: write_real(s, v, out); return;
+    case value_kind::text: write_text(as<std::string>(v), out); return;
+    case value_kind::enumeration:
       if (const enumerator* const e = find_value(s, s.get(v))) {
-        out += quoted(e->name);
+        out += in_quotes(e->name);
       } else {
         out += std::to_string(s.get(v));
       }
       return;
-    case form::duration: out += quoted(format_duration(nanoseconds(s.get(v)))); return;
-    case form::moment: out += quoted(moment_text(s.get(v))); return;
-    case form::size: out += std::to_string(as<byte_size>(v).bytes); return;
-    case form::maybe:
+    case value_kind::duration: out += in_quotes(format_duration(nanoseconds(s.get(v)))); return;
+    case value_kind::moment: out += in_quotes(moment_text(s.get(v))); return;
+    case value_kind::size: out += std::to_string(as<byte_size>(v).bytes); return;
+    case value_kind::maybe:
       if (s.length(v) == 0) {
         out += "null";
       } else {
         write_json(s.element(), s.at(part_of(v), 0), out);
       }
       return;
-    case form::list: {
+    case value_kind::list: {
       out += '[';
       const std::size_t n = s.length(v);
       for (std::size_t i = 0; i < n; ++i) {
@@ -113,19 +121,21 @@ void write_json(const type_shape& s, const void* v, std::string& out) {
       out += ']';
       return;
     }
-    case form::structure:
+    case value_kind::table:
       out += '{';
       for (std::size_t i = 0; i < s.field_count; ++i) {
         const field_shape& f = s.fields[i];
         if (i) out += ',';
-        out += quoted(f.name);
+        out += in_quotes(f.name);
         out += ':';
         write_json(f.type(), f.in(part_of(v)), out);
       }
       out += '}';
       return;
-    case form::record: return write_record(as<record>(v), out);
-    case form::opaque: out += quoted("<" + std::string(s.name) + ">"); return;
+    case value_kind::record: return write_record(as<record>(v), out);
+    case value_kind::none:
+    case value_kind::any:
+    case value_kind::opaque: out += in_quotes("<" + std::string(s.name) + ">"); return;
   }
 }
 

@@ -9,10 +9,14 @@
 // `leat describe`, operator== unless it has one, and these two languages:
 //
 //   JSON   numbers, true, texts, lists, objects; null for an empty optional. Durations are "250ms", moments
-//          "2026-11-15T08:00:00.25Z", enumerators their names; reals that are no numbers "NaN", "Infinity",
-//          "-Infinity". Text that is not UTF-8 is written with U+FFFD in place of what is not.
-//   CBOR   RFC 8949, definite lengths: maps with text keys, in the order of the fields; durations and moments
-//          as nanoseconds. Text that is not UTF-8 is a byte string.
+//          "2026-11-15T08:00:00.25Z", enumerators their names; reals always have a point or an exponent (71.0),
+//          and those that are no numbers are "NaN", "Infinity", "-Infinity". Text that is not UTF-8 is written
+//          with U+FFFD in place of what is not.
+//   CBOR   RFC 8949, definite lengths: maps with text keys, in the order of the fields; moments and durations
+//          with the tags 1001 and 1002 of RFC 9581. Text that is not UTF-8 is a byte string.
+//
+// A record (process/record.hpp) speaks them as well: a message and the record with its content are written
+// alike.
 //
 // Readers take what writers write, in any order of fields. Each field must be there but for optionals; none
 // twice, and no other. They are meant for input from anywhere: nothing that it says is believed before it is

@@ -5,7 +5,9 @@
 
 #include <leat/process/construction.hpp>
 #include <leat/process/registry.hpp>
+#include <leat/process/setting_store.hpp>
 #include <leat/process/settings.hpp>
+#include <leat/process/state_migrate.hpp>
 
 namespace leat {
 namespace processes {
@@ -79,6 +81,8 @@ process::process() : making_(processes::take_construction()) {
   if (!making_ || !making_->options) return;
   name_ = making_->options->name;
   states_ = making_->options->states;
+  live_ = making_->options->live;
+  if (live_) making_->set = live_->all_set();
 }
 process::~process() = default;
 
@@ -99,9 +103,7 @@ void process::connect(connected& c, const any_channel& channel) const {
     throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + e.what());
   }
   c.type = &channel.type();
-  csp::ref<csp::channel_base> side = channel.state();
-  if (!port.is_out && side->kind() == flavour::broadcast)
-    side = csp::subscribe_to(side, side->capacity(), side->when_full());
+  csp::ref<csp::channel_base> side = port.is_out ? channel.state() : csp::reading_side(channel.state());
   if (port.is_out && !c.to.empty() && !c.type->fan)
     throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + describe_content(*port.type) +
                        " cannot be copied, so it can go to one channel only");
@@ -112,7 +114,7 @@ void process::connect(connected& c, const any_channel& channel) const {
   if (c.record)
     end =
         port.is_out ? c.type->gate_out(std::move(end), c.record) : c.type->gate_in(std::move(end), c.record);
-  port.bind(port.end, std::move(end), *c.type, c.names);
+  port.bind(port.end, std::move(end), *c.type, c.how);
 }
 
 void process::connect(std::string_view port, const any_channel& channel) {
@@ -137,6 +139,7 @@ void process::add_port(const ports::entry& r) {
     s.optional = r.is_optional;
     s.shareable = !r.is_exclusive;
     s.helpers = r.has_helpers;
+    s.copyable = r.type->fan != nullptr;
     s.inbox = r.inbox;
     s.help = r.help;
     s.converts = r.converts;
@@ -144,6 +147,7 @@ void process::add_port(const ports::entry& r) {
     s.fields_of = r.fields_of;
     s.needs = r.needs;
     s.sends = r.sends;
+    s.validate = r.validate;
     making_->describes->ports.push_back(std::move(s));
     making_->types->push_back(r.type);
     return;
@@ -151,7 +155,8 @@ void process::add_port(const ports::entry& r) {
   for (const port_binding& b : making_->options->ports) {
     if (b.port != r.name) continue;
     c.record = b.record;
-    c.names = b.names;
+    c.how = {b.names, b.unknown, b.losses, who() + ", port '" + std::string(r.name) + "'"};
+    losses_ = b.losses;
     for (const any_channel& channel : b.channels) {
       try {
         connect(c, channel);
@@ -162,38 +167,65 @@ void process::add_port(const ports::entry& r) {
   }
 }
 
-void process::add_setting(const setting_registration& s) {
+void process::count_lost(std::uint64_t n) const noexcept {
+  if (losses_) losses_->lost.fetch_add(n, std::memory_order_relaxed);
+}
+
+void process::count_rejected(std::uint64_t n) const noexcept {
+  if (losses_) losses_->rejected.fetch_add(n, std::memory_order_relaxed);
+}
+
+std::string process::apply_setting(std::string_view name, const value& v) {
+  if (!live_ || !live_->find(name)) return who() + " has no live setting '" + std::string(name) + "'";
+  value::table one;
+  one.push_back({std::string(name), {}, v});
+  return live_->set(value(std::move(one)));
+}
+
+std::shared_ptr<setting_store> process::live_settings(bool shared) {
+  if (!shared) return std::make_shared<setting_store>();
+  if (!live_) live_ = std::make_shared<setting_store>();
+  return live_;
+}
+
+std::shared_ptr<const value> process::settings_read() const { return making_ ? making_->set : nullptr; }
+
+bool process::add_setting(const setting_registration& s) {
   const auto wrong = [&](const std::string& what) {
     const std::string text = who() + ": setting '" + std::string(s.name) + "': " + what;
     if (!making_) throw setting_error(text);
     making_->setting_errors.push_back(text);
+    return false;
   };
   if (making_ && making_->describes) {
     making_->describes->settings.push_back(shapes::schema_of(s));
-    if (s.required) return;
-    if (const std::string why = shapes::check_limits(*s.shape, s.to, *s.limits); !why.empty())
-      wrong("its default " + why);
-    else if (const std::string no = shapes::ask_judges(shapes::write_value(*s.shape, s.to), *s.limits);
-             !no.empty())
-      wrong("its default: " + no);
-    return;
+    if (s.required) return true;
+    if (const std::string why = shapes::check_limits(*s.shape, s.to, *s.limits, true); !why.empty())
+      return wrong("its default " + why);
+    if (!shapes::field_to_be_given(*s.shape).empty()) return true;  // it is no value yet
+    if (const std::string no = shapes::ask_validators(shapes::write_value(*s.shape, s.to), *s.limits);
+        !no.empty())
+      return wrong("its default: " + no);
+    return true;
   }
   const value* given = nullptr;
   if (making_) {
     making_->names.emplace_back(s.name);
-    given = making_->options->settings.find(s.name);
+    if (making_->set) given = making_->set->find(s.name);
+    if (!given) given = making_->options->settings.find(s.name);
   }
   if (!given) {
-    if (s.required) wrong("is required");
-    return;
+    if (s.required) return wrong("is required");
+    const std::string_view field = shapes::field_to_be_given(*s.shape);
+    return field.empty() || wrong("is required: its field '" + std::string(field) + "' has no default");
   }
   std::string why = shapes::read_value(*s.shape, s.to, *given);
   if (why.empty()) why = shapes::check_limits(*s.shape, s.to, *s.limits);
-  if (why.empty()) why = shapes::ask_judges(*given, *s.limits);
-  if (!why.empty()) wrong(why);
+  if (why.empty()) why = shapes::ask_validators(*given, *s.limits);
+  return why.empty() || wrong(why);
 }
 
-void process::note_field_setting(std::string_view name, std::string_view port, field_kind kind) {
+void process::note_field_setting(std::string_view name, std::string_view port, value_kind kind) {
   if (!making_ || !making_->describes) return;
   for (setting_schema& s : making_->describes->settings) {
     if (s.name != name) continue;
@@ -202,8 +234,27 @@ void process::note_field_setting(std::string_view name, std::string_view port, f
   }
 }
 
-void process::note_judge(value_judge judge) {
-  if (making_ && making_->describes) making_->describes->judges.push_back(judge);
+void process::note_validator(value_validator validate) {
+  if (making_ && making_->describes) making_->describes->validators.push_back(validate);
+}
+
+void process::note_limits(const process_limits& limits, limits_by_settings by) {
+  if (!making_ || !making_->describes) return;
+  making_->describes->limits = limits;
+  making_->describes->limits_by = by;
+}
+
+void process::note_state(std::string_view name, shape_fn shape) {
+  if (!making_ || !making_->describes) return;
+  state_schema s;
+  s.name = name;
+  if (shape) {
+    s.type = type_name(shape());
+    s.not_kept = why_not_kept(shape());
+  } else {
+    s.not_kept = "its type is not described: LEAT_MESSAGE and LEAT_SETTINGS do that";
+  }
+  making_->describes->states.push_back(std::move(s));
 }
 
 void process::note_error(std::string_view what, std::string_view answer) {

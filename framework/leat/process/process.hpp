@@ -17,6 +17,8 @@
 // members are constructed. In plain code they are made like any object (each setting has its default), then
 // connected: smooth s; s.connect("raw", channel); s.run(). Or with leat::make<smooth>(options).
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -45,14 +47,24 @@ struct helpers_port_t {};
 // of the next object. So its channels are never of the kind that has one user on each side.
 inline constexpr helpers_port_t helpers_port{};
 
+// What all objects of a process have thrown away, for the ledger. Any G adds; whoever tells it reads.
+struct loss_counts {
+  std::atomic<std::uint64_t> lost{0};      // values that it had, and could neither pass on nor deliver
+  std::atomic<std::uint64_t> rejected{0};  // input from outside that never became a value
+  std::atomic<std::uint64_t> fields{0};    // of records, which messages did not have a place for
+};
+
 struct port_binding {
   std::string port;
   std::vector<any_channel> channels;
   std::shared_ptr<csp::gate_record> record = {};  // what passes is noted there (csp/gate.hpp)
   field_renames names = {};                       // of a port for records
+  std::shared_ptr<loss_counts> losses = {};       // of the process: the same at each of its ports
+  unknown_fields unknown = unknown_fields::tell;  // at an out port for records
 };
 
-class state_store;  // state.hpp
+class state_store;    // state.hpp
+class setting_store;  // setting_store.hpp
 
 // What an object is made with.
 struct process_options {
@@ -60,11 +72,20 @@ struct process_options {
   value settings = {};  // a table, or nothing
   std::vector<port_binding> ports = {};
   std::shared_ptr<state_store> states = {};  // of the incarnations before this one
+  std::shared_ptr<setting_store> live = {};  // what was set, for all objects of the process
 };
 
 class process;
 
 namespace ports {
+
+// How records become the messages of a port's channels, and whom to tell what is lost by it.
+struct conversion {
+  field_renames names = {};
+  unknown_fields unknown = unknown_fields::tell;
+  std::shared_ptr<loss_counts> losses = {};
+  std::string who = {};  // "process 'x', port 'y'"
+};
 
 struct entry {
   std::string_view name;
@@ -77,13 +98,14 @@ struct entry {
   const port_type* type = nullptr;
   void* end = nullptr;
   void (*bind)(void* end, csp::ref<csp::channel_base> to, const port_type& type,
-               const field_renames& names) = nullptr;
+               const conversion& how) = nullptr;
   // Ports for records (record_port.hpp): the channel may be of any message with fields.
   bool converts = false;
   std::vector<record_field> fields = {};
   std::string_view fields_of = {};
   fields_needed needs = nullptr;
   fields_sent sends = nullptr;
+  fields_validator validate = nullptr;
 };
 
 inline void apply(entry& r, optional_port_t) noexcept { r.is_optional = true; }
@@ -96,7 +118,7 @@ entry of_in(in<T>& end, std::string_view name) noexcept {
   return {.name = name,
           .type = &type_of<T>,
           .end = &end,
-          .bind = [](void* e, csp::ref<csp::channel_base> to, const port_type&, const field_renames&) {
+          .bind = [](void* e, csp::ref<csp::channel_base> to, const port_type&, const conversion&) {
             *static_cast<in<T>*>(e) = in<T>(std::move(to));
           }};
 }
@@ -106,7 +128,7 @@ entry of_out(out<T>& end, std::string_view name) noexcept {
           .is_out = true,
           .type = &type_of<T>,
           .end = &end,
-          .bind = [](void* e, csp::ref<csp::channel_base> to, const port_type&, const field_renames&) {
+          .bind = [](void* e, csp::ref<csp::channel_base> to, const port_type&, const conversion&) {
             *static_cast<out<T>*>(e) = out<T>(std::move(to));
           }};
 }
@@ -131,9 +153,19 @@ class process {
 
   const std::string& name() const noexcept { return name_; }
 
+  // Whoever throws away a value that it has received, or was to send, says so: the ledger tells it, and the
+  // exit status is 1. From any G of the process.
+  void count_lost(std::uint64_t n = 1) const noexcept;
+  // The same for input from outside that is no value (a line that cannot be read): told, and no failure.
+  void count_rejected(std::uint64_t n = 1) const noexcept;
+
   // Before run(). A port that is connected more than once receives from all its channels, fairly, or sends to
   // each. Throws wiring_error if there is no such port or its type is another.
   void connect(std::string_view port, const any_channel& channel);
+
+  // Sets a live setting (live_setting.hpp). Empty: done; else what is wrong. From any G while the object lives.
+  // A service sets by process_options::live instead, and asks the validators of all settings together.
+  std::string apply_setting(std::string_view name, const value& v);
 
   // Inside of a process it needs no namespace: inbox<reading, ask<question, answer>>.
   template <class Req, class Rep>
@@ -141,11 +173,18 @@ class process {
 
   // For the members; not for users.
   void add_port(const ports::entry& r);
-  void add_setting(const setting_registration& s);
-  void note_field_setting(std::string_view name, std::string_view port, field_kind kind);
+  // False: what was given for it is wrong.
+  bool add_setting(const setting_registration& s);
+  void note_field_setting(std::string_view name, std::string_view port, value_kind kind);
   void note_error(std::string_view what, std::string_view answer);
-  void note_judge(value_judge judge);
+  void note_validator(value_validator validate);
+  void note_limits(const process_limits& limits, limits_by_settings by);
+  void note_state(std::string_view name, shape_fn shape);  // null: not described
   state_store* states() const noexcept { return states_.get(); }
+  // Where live settings are. `shared`: with all objects of the process; else one that nobody else has.
+  std::shared_ptr<setting_store> live_settings(bool shared);
+  // What had been set when the object was made.
+  std::shared_ptr<const value> settings_read() const;
 
  protected:
   process();
@@ -154,16 +193,18 @@ class process {
   friend void processes::release(process& p, const process_options& o);
   struct connected {
     ports::entry port;
-    csp::several::parts to;
+    csp::channel_list to;
     std::shared_ptr<csp::gate_record> record = {};
     const port_type* type = nullptr;  // of its channels
-    field_renames names = {};
+    ports::conversion how = {};
   };
   void connect(connected& c, const any_channel& channel) const;
   std::string who() const;
 
   std::string name_;
   std::shared_ptr<state_store> states_;
+  std::shared_ptr<setting_store> live_;  // null: none was given, and there is no live setting
+  std::shared_ptr<loss_counts> losses_;  // null in plain code
   std::vector<connected> ports_;
   construction* making_ = nullptr;  // until the constructors have run; null in plain code
 };
@@ -179,6 +220,19 @@ class errors {
   errors(process* owner, std::initializer_list<note> all) {
     for (const note& n : all) owner->note_error(n.what, n.answer);
   }
+};
+
+// How long the class may compute (`hang`), needs for an orderly end (`grace`), is silent (`watchdog`), if not
+// as long as others; `describe` shows it, and the keys of a process in TOML override it.
+//
+//   leat::suggested_limits limits{this, {.grace = 5s}};
+//
+// What depends on settings is told by a function of them: leat::process_limits f(const leat::value&
+// settings).
+class suggested_limits {
+ public:
+  suggested_limits(process* owner, const process_limits& limits) { owner->note_limits(limits, nullptr); }
+  suggested_limits(process* owner, limits_by_settings by) { owner->note_limits({}, by); }
 };
 
 // What in<T> and out<T> call (csp/channel.hpp).

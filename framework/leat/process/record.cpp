@@ -2,7 +2,10 @@
 #include <leat/process/record.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
+#include <leat/base/system_time.hpp>
+#include <leat/process/field_path.hpp>
 #include <leat/process/scalar.hpp>
 
 namespace leat {
@@ -16,9 +19,7 @@ auto find_in(auto& fields, std::string_view name) noexcept {
 
 }  // namespace
 
-moment moment_now() noexcept {
-  return std::chrono::time_point_cast<nanoseconds>(std::chrono::system_clock::now());
-}
+moment moment_now() noexcept { return moment(nanoseconds(system_now_ns())); }
 
 std::string to_text(const field_value& v) {
   if (const auto* const text = std::get_if<std::string>(&v)) return *text;
@@ -35,12 +36,35 @@ std::optional<double> to_number(const field_value& v) noexcept {
   return std::nullopt;
 }
 
+field_list::field_list(std::initializer_list<field_value> all) : vector(all) {}
+field_list::field_list(const field_list&) = default;
+field_list& field_list::operator=(const field_list&) = default;
+
+bool operator==(const field_list& a, const field_list& b) {
+  return static_cast<const std::vector<field_value>&>(a) == static_cast<const std::vector<field_value>&>(b);
+}
+
+record::record(const record&) = default;
+record& record::operator=(const record&) = default;
+
+bool operator==(const record& a, const record& b) { return a.fields_ == b.fields_; }
+
 record::record(std::initializer_list<field> all) {
   fields_.reserve(all.size());
-  for (const field& f : all) (*this)[f.name] = f.value;
+  for (const field& f : all) {
+    if (field_value* const same = find(f.name))
+      *same = f.value;
+    else
+      fields_.push_back(f);
+  }
 }
 
 const field_value* record::find(std::string_view name) const noexcept {
+  const auto at = find_in(fields_, name);
+  return at == fields_.end() ? nullptr : &at->value;
+}
+
+field_value* record::find(std::string_view name) noexcept {
   const auto at = find_in(fields_, name);
   return at == fields_.end() ? nullptr : &at->value;
 }
@@ -68,6 +92,49 @@ bool record::erase(std::string_view name) noexcept {
   return true;
 }
 
+struct field_renames::paths {
+  struct both {
+    field_path here, there;
+  };
+  std::vector<both> all;
+
+  // All are taken out before any is put back, so that two may change places. An element of a list stays there too:
+  // others would move up into its place.
+  void apply(record& r, field_path both::* from, field_path both::* to) const {
+    std::vector<std::pair<const field_path*, field_value>> moved;
+    for (const both& b : all) {
+      field_value* const v = (b.*from).find(r);
+      if (!v) continue;
+      moved.emplace_back(&(b.*to), *v);
+      if (!(b.*from).steps().back().is_index) (void)(b.*from).erase(r);
+    }
+    for (auto& [place, v] : moved) place->put(r, std::move(v));
+  }
+};
+
+field_renames::field_renames(std::vector<rename> all) : all_(std::move(all)) {
+  paths p;
+  bool several = false;
+  for (const rename& n : all_) {
+    if (n.here.empty() || n.there.empty())
+      throw std::invalid_argument("a field that changes its name has none: '" + n.here + "', '" + n.there +
+                                  "'");
+    p.all.push_back({field_path::named(n.here), field_path::named(n.there)});
+    several = several || p.all.back().here.steps().size() > 1 || p.all.back().there.steps().size() > 1;
+  }
+  if (several) paths_ = std::make_shared<const paths>(std::move(p));
+}
+
+void field_renames::come_in(record& r) const {
+  if (paths_) return paths_->apply(r, &paths::both::there, &paths::both::here);
+  apply(r, &rename::there, &rename::here);
+}
+
+void field_renames::go_out(record& r) const {
+  if (paths_) return paths_->apply(r, &paths::both::here, &paths::both::there);
+  apply(r, &rename::here, &rename::there);
+}
+
 std::string_view field_renames::here(std::string_view there) const noexcept {
   for (const rename& r : all_)
     if (r.there == there) return r.here;
@@ -82,7 +149,7 @@ std::string_view field_renames::there(std::string_view here) const noexcept {
 
 // First those that change their names, each in its place; what has kept its own is left out if one of them
 // has taken it.
-void field_renames::apply(record& r, std::string rename::*from, std::string rename::*to) const {
+void field_renames::apply(record& r, std::string rename::* from, std::string rename::* to) const {
   if (empty()) return;
   record out;
   out.reserve(r.size());

@@ -4,9 +4,8 @@
 //
 //   leat::record_in  values{this, "values"};
 //   leat::record_out passed{this, "passed", leat::fields_like("values")};
-//   leat::record_out ticks{this, "ticks", leat::sends{{"at", leat::field_kind::moment}}};
-//   leat::field_setting<> field{this, "field", "values", leat::field_kind::real, "value", "which to look
-//   at"};
+//   leat::record_out ticks{this, "ticks", leat::sends{{"at", leat::value_kind::moment}}};
+//   leat::field_setting<> field{this, "field", "values", leat::value_kind::real, "value", "which one"};
 //
 // What a port says of its fields is what the check of a configuration knows: that a field which a setting or
 // a `map` names is there, and that a message gets all that it needs.
@@ -15,6 +14,7 @@
 #pragma once
 #include <initializer_list>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,15 +26,19 @@
 #include <leat/process/record.hpp>
 #include <leat/process/settings.hpp>
 
+namespace leat::csp {
+class hold_base;  // csp/gate.hpp
+}
+
 namespace leat {
 
 // Options of a record port. An in port needs these fields, or an out port sends them.
-struct field_list {
-  field_list(std::initializer_list<record_field> all) : fields(all) {}
+struct port_fields {
+  port_fields(std::initializer_list<record_field> all) : fields(all) {}
   std::vector<record_field> fields;
 };
-using sends = field_list;
-using needs = field_list;
+using sends = port_fields;
+using needs = port_fields;
 // An out port sends all fields of what came in at that port.
 struct fields_like {
   explicit fields_like(std::string_view in_port) : port(in_port) {}
@@ -52,18 +56,28 @@ struct sends_by {
   fields_sent function;
 };
 
+// An in port: what settings say of its fields is looked at when these are known.
+struct checked_by {
+  explicit checked_by(fields_validator f) : function(f) {}
+  fields_validator function;
+};
+
 namespace ports {
 
 inline void apply(entry& e, const needs_by& n) { e.needs = n.function; }
 inline void apply(entry& e, const sends_by& s) { e.sends = s.function; }
-inline void apply(entry& e, const field_list& l) { e.fields = l.fields; }
+inline void apply(entry& e, const checked_by& c) { e.validate = c.function; }
+inline void apply(entry& e, const port_fields& l) { e.fields = l.fields; }
 inline void apply(entry& e, const fields_like& l) { e.fields_of = l.port; }
+
+class port_losses;
 
 // A channel of some type, and what its fields are called.
 struct record_end {
   const port_type* type = nullptr;
   csp::ref<csp::channel_base> channel = {};
   field_renames names = {};
+  std::shared_ptr<port_losses> losses = {};  // null: nothing is converted
 
   recv_status recv(std::optional<record>& to, std::int64_t until) const;
   // Throws message_error if the record is no such message.
@@ -101,6 +115,11 @@ class record_in {
   // The next receive acknowledges the last record, which comes again if this object fails before: whoever
   // would receive several before it is done with the first should not.
   bool at_least_once() const noexcept;
+  // The last record has not been acknowledged: it comes again, or is told as given up, if this object fails or is
+  // stopped now.
+  bool holds_last() const noexcept;
+  // It does not come again, whatever follows.
+  void acknowledge() const noexcept;
 
   // for (leat::record r : values) until it is closed and drained, or the G is stopped.
   class iterator {
@@ -133,6 +152,7 @@ class record_in {
     (void)end_.recv(r, until);
     return r;
   }
+  csp::hold_base* held() const noexcept;
   ports::record_end end_;
 };
 
@@ -151,7 +171,7 @@ class record_out {
   record_out& operator=(const record_out&) = delete;
 
   // As of out<T>, but for this: message_error if the channel's messages need a field that the record does not
-  // have, or of another kind. Nothing is sent then.
+  // have, or of another kind; or have no such field, with unknown_fields::error. Nothing is sent then.
   send_status send(record r) const { return end_.send(r, csp::forever); }
   send_status try_send(record r) const { return end_.send(r, csp::at_once); }
   send_status send_until(record r, deadline d) const { return end_.send(r, csp::until_ns(d)); }
@@ -165,12 +185,12 @@ class record_out {
 template <class T = std::string>
 class field_setting : public setting<T> {
  public:
-  field_setting(process* owner, std::string_view name, std::string_view port, field_kind kind, T otherwise,
+  field_setting(process* owner, std::string_view name, std::string_view port, value_kind kind, T otherwise,
                 std::string_view help = {}, const limits& l = {})
       : setting<T>(owner, name, std::move(otherwise), help, l) {
     owner->note_field_setting(name, port, kind);
   }
-  field_setting(process* owner, std::string_view name, std::string_view port, field_kind kind, required_t r,
+  field_setting(process* owner, std::string_view name, std::string_view port, value_kind kind, required_t r,
                 std::string_view help = {}, const limits& l = {})
       : setting<T>(owner, name, r, help, l) {
     owner->note_field_setting(name, port, kind);

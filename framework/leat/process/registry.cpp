@@ -2,6 +2,7 @@
 #include <leat/process/registry.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -106,7 +107,8 @@ class class_registry final : public catalog {
     const std::string name = type_name(s);
     std::unique_ptr<message>& known = messages_[name];
     if (known) {
-      const bool named = s.form == form::structure || s.form == form::opaque || s.form == form::enumeration;
+      const bool named =
+          s.kind == value_kind::table || s.kind == value_kind::opaque || s.kind == value_kind::enumeration;
       if (named && !same_shape(*known->shape, s))
         problem("two messages are called '" + name + "': name one of them with LEAT_MESSAGE_AS");
       return;
@@ -148,12 +150,14 @@ class class_registry final : public catalog {
   void describe(entry& e) {
     construction with{.class_name = e.schema.name, .describes = &e.schema, .types = &e.types};
     const std::string who = "process class '" + e.schema.name + "' ";
+    constexpr const char* advice =
+        "; one object is made just to see its ports and settings: open files, devices and sockets in run()";
     try {
       (void)processes::construct(e.made_by->construct_, with);
     } catch (const std::exception& x) {
-      problem(who + "cannot be constructed: " + x.what());
+      problem(who + "cannot be constructed: " + x.what() + advice);
     } catch (...) {
-      problem(who + "cannot be constructed");
+      problem(who + "cannot be constructed" + advice);
     }
     for (const std::string& text : with.setting_errors) problem("process " + text);
     const auto twice = [&](const auto& all, const char* what) {
@@ -163,6 +167,7 @@ class class_registry final : public catalog {
     };
     twice(e.schema.ports, "ports");
     twice(e.schema.settings, "settings");
+    twice(e.schema.states, "states");
   }
 
   // A ranked one: a G that hangs with it, in a constructor that is looked at, is not quarantined.

@@ -25,10 +25,36 @@ void release(process& p, const process_options& o);
 // What is registered from now on comes from there; the text must stay. Returns the last one.
 std::string_view exchange_origin(std::string_view origin) noexcept;
 
+// One sentence for what cannot be made, instead of what the standard library says about it.
 template <class P>
 std::unique_ptr<process> construct_one() {
-  return std::make_unique<P>();
+  constexpr bool is_process = std::is_convertible_v<P*, process*>;
+  constexpr bool is_concrete = !std::is_abstract_v<P>;
+  static_assert(is_process, "a process class derives from leat::process, publicly");
+  static_assert(
+      !is_process || is_concrete,
+      "a process class must override all pure virtual functions: does it have `void run() override`?");
+  if constexpr (is_process && is_concrete) {
+    static_assert(std::is_default_constructible_v<P>,
+                  "a process class needs a public constructor without arguments: what it has to be told are "
+                  "settings, members of type leat::setting");
+    if constexpr (std::is_default_constructible_v<P>) return std::make_unique<P>();
+  }
+  return nullptr;
 }
+
+// The name of a class, in a section of its own: by it others find out which programs and plug-ins have the class,
+// without running them. Plain bytes, all of one size.
+struct class_note {
+  char name[48] = {};
+  char library[16] = {};  // "stock": it is one of the ready-made
+
+  constexpr class_note(std::string_view class_name, std::string_view of) {
+    for (std::size_t i = 0; i < class_name.size() && i + 1 < sizeof name; ++i) name[i] = class_name[i];
+    for (std::size_t i = 0; i < of.size() && i + 1 < sizeof library; ++i) library[i] = of[i];
+  }
+};
+static_assert(sizeof(class_note) == 64);
 
 }  // namespace processes
 
@@ -78,17 +104,23 @@ std::vector<std::string> catalog_problems();
 // An object of a class that need not be registered.
 template <class P>
 std::unique_ptr<P> make(const process_options& o = {}) {
-  static_assert(std::is_base_of_v<process, P>);
   return std::unique_ptr<P>(static_cast<P*>(processes::make(&processes::construct_one<P>, {}, o).release()));
 }
 
 }  // namespace leat
 
-#define LEAT_PROCESS_AS(text, type, help)                                 \
-  namespace {                                                             \
-  const ::leat::process_class LEAT_UNIQUE(leat_process_){                 \
-      text, help, &::leat::processes::construct_one<type>, sizeof(type)}; \
-  }                                                                       \
+// Which library the classes of a file belong to; nothing for those of programs.
+#ifndef LEAT_CLASS_LIBRARY
+#define LEAT_CLASS_LIBRARY ""
+#endif
+
+#define LEAT_PROCESS_AS(text, type, help)                                                          \
+  namespace {                                                                                      \
+  const ::leat::process_class LEAT_UNIQUE(leat_process_){                                          \
+      text, help, &::leat::processes::construct_one<type>, sizeof(type)};                          \
+  [[gnu::used, gnu::section("leat_classes")]] constexpr ::leat::processes::class_note LEAT_UNIQUE( \
+      leat_note_)(text, LEAT_CLASS_LIBRARY);                                                       \
+  }                                                                                                \
   static_assert(true)
 
 // At namespace scope: from now on `use = "type"` works in TOML.

@@ -16,11 +16,13 @@ unsigned restart_history::doublings(const restart_policy& p, time_point now) con
 
 void restart_history::restarted(const restart_policy& p, time_point now) {
   streak_ = doublings(p, now) + 1;
+  // One more than the burst is kept: the last tells of a quiet window also when the burst is 0.
+  const auto is_over = [&](time_point t) { return saturating_sub(now, t) >= p.window; };
+  auto keep = std::find_if_not(at_.begin(), at_.end(), is_over);
+  if (const auto left = static_cast<std::size_t>(at_.end() - keep); left > p.burst)
+    keep += static_cast<std::ptrdiff_t>(left - p.burst);
+  at_.erase(at_.begin(), keep);
   at_.push_back(now);
-  // One more than the burst: the last tells of a quiet window also when the burst is 0.
-  while (at_.size() > std::size_t{p.burst} + 1 ||
-         (at_.size() > 1 && saturating_sub(now, at_.front()) >= p.window))
-    at_.pop_front();
 }
 
 namespace {

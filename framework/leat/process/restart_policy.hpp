@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether and when something that has ended is started again: a function of a policy, of what was restarted
-// before, and of the time. Nothing here has a clock or a state of its own.
+// Whether and when something that has ended is started again: a function of a policy, of the restarts before
+// (restart_history), and of the time, which is passed in.
 #pragma once
-#include <chrono>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include <leat/base/clock.hpp>
+#include <leat/base/restart_policy.hpp>
 
 namespace leat {
-
-enum class restart_when : std::uint8_t { always, failure, not_at_all };
-
-// What is restarted with it, among those that a supervisor has: nothing, all, those started after it.
-enum class restart_strategy : std::uint8_t { one_for_one, one_for_all, rest_for_one };
-
-struct restart_policy {
-  restart_when when = restart_when::failure;
-  restart_strategy strategy = restart_strategy::one_for_one;
-  unsigned burst = 5;  // most restarts in `window`; one more is the limit
-  nanoseconds window = std::chrono::seconds(60);
-  nanoseconds backoff = std::chrono::milliseconds(100);  // the first pause; each next one is twice as long
-  nanoseconds longest_backoff = std::chrono::seconds(10);
-};
 
 enum class process_end : std::uint8_t {
   returned,
@@ -40,10 +28,15 @@ class restart_history {
   unsigned doublings(const restart_policy& p, time_point now) const noexcept;
 
   void restarted(const restart_policy& p, time_point now);
+  // So that the next `restarted` need not allocate. The first time for many.
+  void make_room(const restart_policy& p) {
+    if (at_.capacity() == 0) at_.reserve(std::min<std::size_t>(p.burst, 1022) + 2);
+    if (at_.size() == at_.capacity()) at_.reserve(at_.size() * 2);
+  }
 
  private:
-  std::deque<time_point> at_;  // no more than `burst`
-  unsigned streak_ = 0;        // restarts without a quiet window in between
+  std::vector<time_point> at_;  // no more than `burst`
+  unsigned streak_ = 0;         // restarts without a quiet window in between
 };
 
 struct restart_decision {

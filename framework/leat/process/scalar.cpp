@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/process/scalar.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cmath>
 
 #include <leat/base/value.hpp>
@@ -54,14 +57,67 @@ double load_real(const type_shape& s, const void* v) noexcept {
   return as<double>(v);
 }
 
+double double_of(float f) noexcept {
+  const auto wide = static_cast<double>(f);
+  // Up to six digits tell one float from another, so these are written alike anyway.
+  if (!std::isfinite(f) || (std::fabs(wide) < 1e4 && std::trunc(wide * 4) == wide * 4)) return wide;
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, f).ptr;
+  double d = 0;
+  if (std::from_chars(text, end, d).ec != std::errc{} || static_cast<float>(d) != f) return wide;
+  return d;
+}
+
 bool store_real(const type_shape& s, void* v, double d) noexcept {
   if (s.size != sizeof(float)) {
     as<double>(v) = d;
     return true;
   }
-  if (std::isfinite(d) && std::fabs(d) > static_cast<double>(std::numeric_limits<float>::max())) return false;
+  constexpr auto largest = static_cast<double>(std::numeric_limits<float>::max());
+  // What is beyond the largest by less than half a step is nearest to it.
+  if (std::isfinite(d) && std::fabs(d) > largest) {
+    if (std::fabs(d) >= 0x1.ffffffp127) return false;
+    d = std::copysign(largest, d);
+  }
   as<float>(v) = static_cast<float>(d);
   return true;
+}
+
+namespace {
+
+// The power of ten of the first digit that is not 0; less than any for zero itself.
+std::int64_t order_of(std::string_view digits) {
+  constexpr std::int64_t far = std::int64_t{1} << 40;  // beyond what a text has room for
+  if (digits.front() == '-') digits.remove_prefix(1);
+  const std::size_t e = std::min(digits.find_first_of("eE"), digits.size());
+  const std::string_view mantissa = digits.substr(0, e);
+  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
+  const std::size_t first = mantissa.find_first_not_of("0.");
+  if (first == std::string_view::npos) return -far;
+  const auto order =
+      static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) - (first < point ? 1 : 0);
+  std::string_view exponent = digits.substr(std::min(e + 1, digits.size()));
+  const bool minus = exponent.starts_with('-');
+  if (minus || exponent.starts_with('+')) exponent.remove_prefix(1);
+  std::int64_t n = 0;
+  for (const char c : exponent) n = std::min(far, n * 10 + (c - '0'));
+  return order + (minus ? -n : n);
+}
+
+template <class Real>
+bool nearest(std::string_view digits, Real& to) {
+  const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), to);
+  if (r.ec == std::errc{}) return true;
+  if (order_of(digits) >= 0) return false;
+  to = digits.front() == '-' ? -Real{} : Real{};
+  return true;
+}
+
+}  // namespace
+
+bool store_digits(const type_shape& s, void* v, std::string_view digits) noexcept {
+  // A float is read as one: by way of a double it would be rounded twice.
+  return s.size == sizeof(float) ? nearest(digits, as<float>(v)) : nearest(digits, as<double>(v));
 }
 
 std::string integer_range(const type_shape& s) {
@@ -81,15 +137,14 @@ const enumerator* find_value(const type_shape& s, std::int64_t value) noexcept {
 
 std::string names_in_words(const type_shape& s) {
   std::string out = "one of";
-  for (std::size_t i = 0; i < s.name_count; ++i) out += (i ? ", " : " ") + quoted(s.names[i].name);
+  for (std::size_t i = 0; i < s.name_count; ++i) out += (i ? ", " : " ") + in_quotes(s.names[i].name);
   return out;
 }
 
 std::optional<std::int64_t> signed_duration(std::string_view text) {
-  const bool minus = text.starts_with('-');
-  const auto d = parse_duration(minus ? text.substr(1) : text);
+  const auto d = parse_signed_duration(text);
   if (!d) return std::nullopt;
-  return minus ? -d.value->count() : d.value->count();
+  return d.value->count();
 }
 
 namespace {
@@ -190,50 +245,6 @@ std::optional<std::int64_t> parse_moment(std::string_view t) {
       __builtin_add_overflow(out, before ? ns - second : ns, &out))
     return std::nullopt;
   return out;
-}
-
-std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  if (first < 0x80) return 1;
-  const std::size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() - at < n) return 0;
-  for (std::size_t i = 1; i < n; ++i)
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  const unsigned char next = byte(at + 1);
-  // Overlong, surrogates, above U+10FFFF.
-  if ((first == 0xe0 && next < 0xa0) || (first == 0xed && next > 0x9f) || (first == 0xf0 && next < 0x90) ||
-      (first == 0xf4 && next > 0x8f))
-    return 0;
-  return n;
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t n = utf8_length(text, i);
-    if (n == 0) return false;
-    i += n;
-  }
-  return true;
-}
-
-void append_utf8(std::string& out, std::uint32_t c) {
-  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xc0 | c >> 6);
-    put(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    put(0xe0 | c >> 12);
-    put(0x80 | (c >> 6 & 0x3f));
-    put(0x80 | (c & 0x3f));
-  } else {
-    put(0xf0 | c >> 18);
-    put(0x80 | (c >> 12 & 0x3f));
-    put(0x80 | (c >> 6 & 0x3f));
-    put(0x80 | (c & 0x3f));
-  }
 }
 
 }  // namespace leat::shapes

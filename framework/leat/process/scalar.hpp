@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <leat/base/utf8.hpp>
 #include <leat/process/shape.hpp>
 
 namespace leat::shapes {
@@ -27,8 +28,12 @@ wide_integer load_integer(const type_shape& s, const void* v) noexcept;
 // False: it does not fit.
 bool store_integer(const type_shape& s, void* v, wide_integer i) noexcept;
 double load_real(const type_shape& s, const void* v) noexcept;
+// The double that is written in the same digits as this float, and is that float again: 0.1 of 0.1f.
+double double_of(float f) noexcept;
 // False: a number that the type cannot hold.
 bool store_real(const type_shape& s, void* v, double d) noexcept;
+// The real that is nearest to a number of JSON, which is 0 for what is too small. False: it is too large.
+bool store_digits(const type_shape& s, void* v, std::string_view digits) noexcept;
 // "0 to 255"
 std::string integer_range(const type_shape& s);
 std::int64_t least_of(const type_shape& s) noexcept;
@@ -45,10 +50,9 @@ std::optional<std::int64_t> signed_duration(std::string_view text);
 std::string moment_text(std::int64_t ns);
 std::optional<std::int64_t> parse_moment(std::string_view text);
 
-// The bytes of the UTF-8 character that starts at `at`; 0: none does.
-std::size_t utf8_length(std::string_view text, std::size_t at) noexcept;
-bool is_utf8(std::string_view text) noexcept;
-void append_utf8(std::string& out, std::uint32_t code_point);
+using leat::append_utf8;
+using leat::is_utf8;
+using leat::utf8_length;
 
 // Members are reached through non-const pointers; whoever writes out does not change what it reads.
 inline void* part_of(const void* v) noexcept { return const_cast<void*>(v); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/process/settings.hpp>
 
-#include <algorithm>
-#include <cmath>
+#include <limits>
+#include <utility>
 
 #include <leat/base/schema.hpp>
 #include <leat/process/scalar.hpp>
@@ -24,6 +24,24 @@ std::string read_list(const type_shape& s, void* to, const value& from) {
   return {};
 }
 
+bool must_be_given(const field_shape& f) {
+  return options_of(f).required || !field_to_be_given(f.type()).empty();
+}
+
+// The only table with an element is one of texts.
+std::string read_texts(void* to, const value& from) {
+  const auto* const members = from.get_if<value::table>();
+  if (!members) return wanted_but("a table", from);
+  auto& texts = as<text_table>(to).all;
+  texts.clear();
+  for (const value_member& m : *members) {
+    const auto* const text = m.value.get_if<std::string>();
+    if (!text) return m.key + ": " + wanted_but("a text", m.value);
+    texts.push_back({m.key, *text});
+  }
+  return {};
+}
+
 std::string read_structure(const type_shape& s, void* to, const value& from) {
   const auto* const members = from.get_if<value::table>();
   if (!members) return wanted_but("a table", from);
@@ -34,6 +52,9 @@ std::string read_structure(const type_shape& s, void* to, const value& from) {
     if (std::string wrong = read_value(s.fields[i].type(), s.fields[i].in(to), m.value); !wrong.empty())
       return m.key + ": " + wrong;
   }
+  for (std::size_t i = 0; i < s.field_count; ++i)
+    if (must_be_given(s.fields[i]) && !from.find(s.fields[i].name))
+      return std::string(s.fields[i].name) + ": is required";
   return {};
 }
 
@@ -68,196 +89,103 @@ std::string read_size(void* to, const value& from) {
   return wanted_but("a size like \"64K\"", from);
 }
 
-// The same limit in the kind of the setting: between(0, 1) for a double.
-value fitting(const value& limit, form f) {
-  if (f == form::real)
-    if (const auto* const i = limit.get_if<std::int64_t>()) return value(static_cast<double>(*i));
-  return limit;
-}
-
-// Less than zero, zero, more; none: they cannot be compared.
-std::optional<int> compare(const value& a, const value& b) {
-  const auto order = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
-  if (a.kind() != b.kind()) return std::nullopt;
-  switch (a.kind()) {
-    case value_kind::integer: return order(a.get<std::int64_t>(), b.get<std::int64_t>());
-    case value_kind::real: return order(a.get<double>(), b.get<double>());
-    case value_kind::duration: return order(a.get<nanoseconds>(), b.get<nanoseconds>());
-    case value_kind::size: return order(a.get<byte_size>(), b.get<byte_size>());
-    default: return std::nullopt;
-  }
-}
-
-setting_kind kind_of(form f) noexcept {
-  switch (f) {
-    case form::boolean: return setting_kind::boolean;
-    case form::integer: return setting_kind::integer;
-    case form::real: return setting_kind::real;
-    case form::enumeration: return setting_kind::enumeration;
-    case form::duration: return setting_kind::duration;
-    case form::size: return setting_kind::size;
-    case form::list: return setting_kind::list;
-    case form::structure: return setting_kind::structure;
-    default: return setting_kind::text;
-  }
-}
-
-// `defaults`: an object whose members are the defaults, or null.
-setting_schema describe(const type_shape& shape, const void* defaults) {
-  if (shape.form == form::maybe) {
-    const bool given = defaults && shape.length(defaults) > 0;
-    return describe(shape.element(), given ? shape.at(part_of(defaults), 0) : nullptr);
-  }
-  setting_schema s{.kind = kind_of(shape.form)};
-  switch (shape.form) {
-    case form::integer:
-      s.least = value(least_of(shape));
-      s.most = value(static_cast<std::int64_t>(
-          std::min<std::uint64_t>(most_of(shape), std::numeric_limits<std::int64_t>::max())));
-      if (shape.size == sizeof(std::int64_t)) {
-        s.most = {};
-        if (shape.is_signed) s.least = {};
-      }
-      break;
-    case form::enumeration:
-      for (std::size_t i = 0; i < shape.name_count; ++i) s.names.emplace_back(shape.names[i].name);
-      break;
-    case form::list: s.element.push_back(describe(shape.element(), nullptr)); break;
-    case form::structure:
-      for (std::size_t i = 0; i < shape.field_count; ++i) {
-        const field_shape& f = shape.fields[i];
-        s.fields.push_back(describe(f.type(), defaults ? f.in(part_of(defaults)) : nullptr));
-        s.fields.back().name = f.name;
-      }
-      break;
-    default: break;
-  }
-  if (defaults && shape.form != form::structure) s.default_value = write_value(shape, defaults);
-  return s;
-}
-
-void narrow(setting_schema& s, const limits& l, form f) {
-  if (l.least) s.least = fitting(l.least, f);
-  if (l.most) s.most = fitting(l.most, f);
-}
-
 }  // namespace
 
+field_options options_of(const field_shape& f) {
+  field_options o;
+  if (f.options) f.options(o);
+  return o;
+}
+
+std::string_view field_to_be_given(const type_shape& s) {
+  if (s.kind == value_kind::table)
+    for (std::size_t i = 0; i < s.field_count; ++i)
+      if (must_be_given(s.fields[i])) return s.fields[i].name;
+  return {};
+}
+
 std::string read_value(const type_shape& s, void* to, const value& from) {
-  switch (s.form) {
-    case form::boolean:
+  switch (s.kind) {
+    case value_kind::boolean:
       if (const bool* const b = from.get_if<bool>()) return as<bool>(to) = *b, std::string();
       return wanted_but("true or false", from);
-    case form::integer: return read_integer(s, to, from);
-    case form::real: {
+    case value_kind::integer: return read_integer(s, to, from);
+    case value_kind::real: {
       const auto* const d = from.get_if<double>();
       const auto* const i = from.get_if<std::int64_t>();
       if (!d && !i) return wanted_but("a number", from);
       if (!store_real(s, to, d ? *d : static_cast<double>(*i))) return to_text(from) + " does not fit";
       return {};
     }
-    case form::text:
+    case value_kind::text:
       if (const auto* const t = from.get_if<std::string>()) return as<std::string>(to) = *t, std::string();
       return wanted_but("a text", from);
-    case form::enumeration: {
+    case value_kind::enumeration: {
       const auto* const t = from.get_if<std::string>();
       const enumerator* const e = t ? find_name(s, *t) : nullptr;
       if (!e) return wanted_but(names_in_words(s), from);
       (void)s.set(to, e->value);
       return {};
     }
-    case form::duration: return read_duration(s, to, from);
-    case form::size: return read_size(to, from);
-    case form::list: return read_list(s, to, from);
-    case form::structure: return read_structure(s, to, from);
-    case form::maybe: s.clear(to); return read_value(s.element(), s.append(to), from);
-    case form::moment:
-    case form::record:
-    case form::opaque: break;
+    case value_kind::duration: return read_duration(s, to, from);
+    case value_kind::size: return read_size(to, from);
+    case value_kind::list: return read_list(s, to, from);
+    case value_kind::table: return s.element ? read_texts(to, from) : read_structure(s, to, from);
+    // Into what is there: of a structure that is given in part, the rest stays.
+    case value_kind::maybe: return read_value(s.element(), s.length(to) ? s.at(to, 0) : s.append(to), from);
+    case value_kind::moment:
+    case value_kind::record:
+    case value_kind::none:
+    case value_kind::any:
+    case value_kind::opaque: break;
   }
   return "a setting cannot be of type " + type_name(s);
 }
 
+// None for what no file can say, such as the largest std::uint64_t: as a default it stays as it is.
 value write_value(const type_shape& s, const void* v) {
-  switch (s.form) {
-    case form::boolean: return value(as<bool>(v));
-    case form::integer: return value(load_integer(s, v).as_signed());
-    case form::real: return value(load_real(s, v));
-    case form::text: return value(as<std::string>(v));
-    case form::enumeration: {
+  switch (s.kind) {
+    case value_kind::boolean: return value(as<bool>(v));
+    case value_kind::integer: {
+      const wide_integer i = load_integer(s, v);
+      const bool fits = i.negative || i.bits <= std::numeric_limits<std::int64_t>::max();
+      return fits ? value(i.as_signed()) : value();  // more than a file can say
+    }
+    case value_kind::real: return value(load_real(s, v));
+    case value_kind::text: return value(as<std::string>(v));
+    case value_kind::enumeration: {
       const enumerator* const e = find_value(s, s.get(v));
       return e ? value(e->name) : value();
     }
-    case form::duration: return value(nanoseconds(s.get(v)));
-    case form::size: return value(as<byte_size>(v));
-    case form::maybe: return s.length(v) ? write_value(s.element(), s.at(part_of(v), 0)) : value();
-    case form::list: {
+    case value_kind::duration: {
+      const nanoseconds d(s.get(v));
+      const bool fits = d != nanoseconds::max() && d != nanoseconds::min();
+      return fits ? value(d) : value();
+    }
+    case value_kind::size: return value(as<byte_size>(v));
+    case value_kind::maybe: return s.length(v) ? write_value(s.element(), s.at(part_of(v), 0)) : value();
+    case value_kind::list: {
       value::list all;
       for (std::size_t i = 0; i < s.length(v); ++i)
         all.push_back(write_value(s.element(), s.at(part_of(v), i)));
       return value(std::move(all));
     }
-    case form::structure: {
+    case value_kind::table: {
       value::table all;
+      if (s.element)
+        for (const text_table::member& m : as<text_table>(v).all) all.push_back({m.name, {}, value(m.text)});
       for (std::size_t i = 0; i < s.field_count; ++i)
         if (value field = write_value(s.fields[i].type(), s.fields[i].in(part_of(v))))
           all.push_back({std::string(s.fields[i].name), {}, std::move(field)});
       return value(std::move(all));
     }
-    case form::moment:
-    case form::record:
-    case form::opaque: break;
+    case value_kind::moment:
+    case value_kind::record:
+    case value_kind::none:
+    case value_kind::any:
+    case value_kind::opaque: break;
   }
   return {};
-}
-
-std::string check_limits(const type_shape& s, const void* v, const limits& l) {
-  if (!l.least && !l.most) return {};
-  if (s.form == form::list || s.form == form::maybe) {
-    for (std::size_t i = 0; i < s.length(v); ++i)
-      if (std::string wrong = check_limits(s.element(), s.at(part_of(v), i), l); !wrong.empty()) return wrong;
-    return {};
-  }
-  const value is = write_value(s, v), least = fitting(l.least, s.form), most = fitting(l.most, s.form);
-  // Not-a-number is in no range.
-  const bool no_number = s.form == form::real && std::isnan(load_real(s, v));
-  if (least && (no_number || compare(is, least).value_or(0) < 0))
-    return to_text(is) + " is below " + to_text(least);
-  if (most && (no_number || compare(is, most).value_or(0) > 0))
-    return to_text(is) + " is above " + to_text(most);
-  return {};
-}
-
-std::string ask_judges(const value& v, const limits& l) {
-  if (l.judge_text) {
-    if (const auto* const text = v.get_if<std::string>()) return l.judge_text(*text);
-    if (const auto* const list = v.get_if<value::list>())
-      for (const value& e : *list)
-        if (std::string why = ask_judges(e, l); !why.empty()) return why;
-  }
-  if (!l.judge) return {};
-  const std::vector<fault> all = l.judge(v);
-  return all.empty() ? std::string() : all.front().why;
-}
-
-setting_schema schema_of(const setting_registration& r) {
-  // The defaults of a structure are those of its members, also when the whole must be given.
-  const bool has_defaults = !r.required || r.shape->form == form::structure;
-  setting_schema s = describe(*r.shape, has_defaults ? r.to : nullptr);
-  s.name = r.name;
-  s.required = r.required;
-  s.help = r.help;
-  const type_shape* inner = r.shape;
-  if (inner->form == form::maybe) inner = &inner->element();
-  if (inner->form == form::list) {
-    narrow(s.element.front(), *r.limits, inner->element().form);
-    s.element.front().judge_text = r.limits->judge_text;
-  } else {
-    narrow(s, *r.limits, inner->form);
-    s.judge_text = r.limits->judge_text;
-  }
-  s.judge = r.limits->judge;
-  return s;
 }
 
 }  // namespace leat::shapes

@@ -15,7 +15,7 @@ bool same(const type_shape& a, const type_shape& b, pairs& assumed) {
   const std::pair both(&a, &b);
   if (std::find(assumed.begin(), assumed.end(), both) != assumed.end()) return true;
   assumed.push_back(both);
-  if (a.form != b.form || a.name != b.name || a.size != b.size || a.is_signed != b.is_signed ||
+  if (a.kind != b.kind || a.name != b.name || a.size != b.size || a.is_signed != b.is_signed ||
       a.field_count != b.field_count || a.name_count != b.name_count || !a.element != !b.element)
     return false;
   for (std::size_t i = 0; i < a.field_count; ++i)
@@ -34,9 +34,9 @@ bool same_shape(const type_shape& a, const type_shape& b) {
 }
 
 std::string type_name(const type_shape& s) {
-  switch (s.form) {
-    case form::list: return "list of " + type_name(s.element());
-    case form::maybe: return "optional " + type_name(s.element());
+  switch (s.kind) {
+    case value_kind::list: return "list of " + type_name(s.element());
+    case value_kind::maybe: return "optional " + type_name(s.element());
     default: return std::string(s.name);
   }
 }

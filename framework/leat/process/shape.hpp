@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a type looks like from outside: its form and how to get at its parts. One constant per type, from
+// What a type looks like from outside: its kind and how to get at its parts. One constant per type, from
 // which ordinary code reads and writes JSON, CBOR and settings, so that a type costs its users no templates.
 //
-//   bool, integers, float, double, std::string, std::chrono durations and system_clock time points,
-//   byte_size, std::vector, std::optional, enumerations with LEAT_ENUM, structures with LEAT_MESSAGE or
-//   LEAT_SETTINGS.
+// Of these types: bool, integers, float, double, std::string, std::chrono durations and system_clock time
+// points, byte_size, std::vector, std::optional, enumerations with LEAT_ENUM, structures with LEAT_MESSAGE or
+// LEAT_SETTINGS.
 #pragma once
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <leat/base/chrono.hpp>
 #include <limits>
 #include <optional>
 #include <string>
@@ -20,34 +20,22 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/base/units.hpp>
+#include <leat/base/value_kind.hpp>
 #include <leat/process/macros.hpp>
 
 namespace leat {
-
-enum class form : std::uint8_t {
-  boolean,
-  integer,
-  real,
-  text,
-  enumeration,
-  duration,
-  moment,
-  size,
-  list,
-  maybe,
-  structure,
-  record,  // its fields are known at run time only (record.hpp)
-  opaque,  // has a name, and nothing that others can see
-};
 
 struct type_shape;
 // A function, so that a type may hold lists of itself.
 using shape_fn = const type_shape& (*)();
 
+struct field_options;  // settings.hpp
+
 struct field_shape {
   std::string_view name;
   shape_fn type;
   void* (*in)(void* whole);
+  void (*options)(field_options& to) = nullptr;  // null: it has none
 };
 
 struct enumerator {
@@ -56,7 +44,7 @@ struct enumerator {
 };
 
 struct type_shape {
-  leat::form form = leat::form::opaque;
+  value_kind kind = value_kind::opaque;
   std::string_view name = {};  // none for lists and optionals
   std::size_t size = 0;
   bool is_signed = false;  // integers
@@ -76,6 +64,8 @@ struct type_shape {
   void* (*at)(void* v, std::size_t i) = nullptr;
   void (*clear)(void* v) = nullptr;
   void* (*append)(void* v) = nullptr;
+  // Shows an element as its type makes it, with its member initialisers.
+  void (*with_fresh)(void (*use)(const void* element, void* context), void* context) = nullptr;
 };
 
 // What LEAT_MESSAGE and its sisters tell of a structure, and LEAT_ENUM of an enumeration.
@@ -92,13 +82,9 @@ struct described_names {
 };
 
 template <class T>
-concept described_structure = requires(const T* t) {
-  leat_fields(t).fields.size();
-};
+concept described_structure = requires(const T* t) { leat_fields(t).fields.size(); };
 template <class T>
-concept described_enum = std::is_enum_v<T> && requires(const T* t) {
-  leat_names(t).names.size();
-};
+concept described_enum = std::is_enum_v<T> && requires(const T* t) { leat_names(t).names.size(); };
 
 namespace shapes {
 
@@ -202,14 +188,14 @@ template <class T>
 constexpr type_shape make_number() {
   type_shape s{.size = sizeof(T)};
   if constexpr (std::is_same_v<T, bool>) {
-    s.form = form::boolean;
+    s.kind = value_kind::boolean;
     s.name = "bool";
   } else if constexpr (std::is_floating_point_v<T>) {
     static_assert(sizeof(T) <= sizeof(double), "float and double; not long double, which differs by machine");
-    s.form = form::real;
+    s.kind = value_kind::real;
     s.name = sizeof(T) == sizeof(double) ? "double" : "float";
   } else {
-    s.form = form::integer;
+    s.kind = value_kind::integer;
     s.name = integer_name<T>();
     s.is_signed = std::is_signed_v<T>;
   }
@@ -220,12 +206,12 @@ template <class T>
 constexpr type_shape make_time() {
   type_shape s{.size = sizeof(T)};
   if constexpr (is_duration<T>) {
-    s.form = form::duration;
+    s.kind = value_kind::duration;
     s.name = duration_name<T>();
     s.get = [](const void* v) -> std::int64_t { return saturate_ns(as<T>(v)).count(); };
     s.set = [](void* v, std::int64_t to) { return from_nanoseconds(to, as<T>(v)); };
   } else {
-    s.form = form::moment;
+    s.kind = value_kind::moment;
     s.name = "time";
     s.get = [](const void* v) -> std::int64_t { return saturate_ns(as<T>(v).time_since_epoch()).count(); };
     s.set = [](void* v, std::int64_t to) {
@@ -243,8 +229,12 @@ constexpr type_shape make_container() {
   using element = typename T::value_type;
   static_assert(!std::is_same_v<T, std::vector<bool>>,
                 "a std::vector<bool> holds no bools: use another type");
-  type_shape s{.form = is_vector<T> ? form::list : form::maybe, .size = sizeof(T)};
+  type_shape s{.kind = is_vector<T> ? value_kind::list : value_kind::maybe, .size = sizeof(T)};
   s.element = &shape_of<element>;
+  s.with_fresh = [](void (*use)(const void*, void*), void* context) {
+    const element fresh{};
+    use(&fresh, context);
+  };
   if constexpr (is_vector<T>) {
     s.length = [](const void* v) { return as<T>(v).size(); };
     s.at = [](void* v, std::size_t i) -> void* { return &as<T>(v)[i]; };
@@ -264,15 +254,15 @@ constexpr type_shape make() {
   if constexpr (std::is_same_v<T, bool> || std::is_floating_point_v<T> || is_integer<T>) {
     return make_number<T>();
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return {.form = form::text, .name = "text", .size = sizeof(T)};
+    return {.kind = value_kind::text, .name = "text", .size = sizeof(T)};
   } else if constexpr (std::is_same_v<T, byte_size>) {
-    return {.form = form::size, .name = "size", .size = sizeof(T)};
+    return {.kind = value_kind::size, .name = "size", .size = sizeof(T)};
   } else if constexpr (is_duration<T> || is_moment<T>) {
     return make_time<T>();
   } else if constexpr (is_vector<T> || is_optional<T>) {
     return make_container<T>();
   } else if constexpr (described_enum<T>) {
-    type_shape s{.form = form::enumeration, .name = names_of<T>.name, .size = sizeof(T)};
+    type_shape s{.kind = value_kind::enumeration, .name = names_of<T>.name, .size = sizeof(T)};
     s.names = names_of<T>.names.data();
     s.name_count = names_of<T>.names.size();
     s.get = [](const void* v) { return static_cast<std::int64_t>(as<T>(v)); };
@@ -282,7 +272,7 @@ constexpr type_shape make() {
     };
     return s;
   } else if constexpr (described_structure<T>) {
-    type_shape s{.form = fields_of<T>.is_opaque ? form::opaque : form::structure,
+    type_shape s{.kind = fields_of<T>.is_opaque ? value_kind::opaque : value_kind::table,
                  .name = fields_of<T>.name,
                  .size = sizeof(T)};
     s.fields = fields_of<T>.fields.data();
@@ -296,16 +286,21 @@ constexpr type_shape make() {
   }
 }
 
-template <class T, class F, F T::*Member>
+template <class T, class F, F T::* Member>
 constexpr field_shape field(std::string_view name) {
   return {name, &shape_of<F>, [](void* whole) -> void* { return &(static_cast<T*>(whole)->*Member); }};
 }
 template <class T, auto Member>
 struct field_maker;
-template <class T, class F, F T::*Member>
+template <class T, class F, F T::* Member>
 struct field_maker<T, Member> {
   static constexpr field_shape make(std::string_view name) { return field<T, F, Member>(name); }
 };
+
+constexpr field_shape with_options(field_shape f, void (*options)(field_options&)) {
+  f.options = options;
+  return f;
+}
 
 // "sample" of "app::sample".
 constexpr std::string_view unqualified(std::string_view name) {
@@ -335,7 +330,24 @@ constexpr std::string_view unqualified(std::string_view name) {
   }                                                                                                       \
   static_assert(true)
 
-// A structure of settings. Its member initialisers are the defaults; a std::optional may be left out.
-#define LEAT_SETTINGS(type, ...)                                                     \
-  LEAT_DESCRIBE(::leat::shapes::unqualified(#type), type __VA_OPT__(, ) __VA_ARGS__) \
+// A structure of settings. Its member initialisers are the defaults; a std::optional may be left out. A field may
+// come with options, in parentheses and in any order: leat::required, leat::help{...}, limits (settings.hpp).
+//
+//   struct account { std::string user; int attempts = 3; std::optional<bool> remember; };
+//   LEAT_SETTINGS(account, (user, leat::required, leat::help{"who logs in"}), (attempts, leat::between(1, 9)), remember);
+#define LEAT_SETTINGS(type, ...)                                                                             \
+  [[maybe_unused]] constexpr ::leat::described_fields<0 LEAT_FOR_EACH(LEAT_COUNTED, , __VA_ARGS__)>          \
+  leat_fields(const type*) {                                                                                 \
+    return {                                                                                                 \
+        ::leat::shapes::unqualified(#type), false, {LEAT_FOR_EACH(LEAT_SETTINGS_FIELD, type, __VA_ARGS__)}}; \
+  }                                                                                                          \
   static_assert(true)
+
+#define LEAT_SETTINGS_FIELD(type, field) LEAT_PICK(LEAT_SETTINGS_FIELD_, LEAT_FORM_OF(field))(type, field)
+#define LEAT_SETTINGS_FIELD_plain(type, member) LEAT_DESCRIBED_FIELD(type, member)
+#define LEAT_SETTINGS_FIELD_in_parentheses(type, field) \
+  LEAT_FIELD_WITH_OPTIONS(type, LEAT_WITHOUT_PARENTHESES field)
+#define LEAT_FIELD_WITH_OPTIONS(...) LEAT_FIELD_WITH_OPTIONS_1(__VA_ARGS__)
+#define LEAT_FIELD_WITH_OPTIONS_1(type, member, ...)                                            \
+  ::leat::shapes::with_options(::leat::shapes::field_maker<type, &type::member>::make(#member), \
+                               [](::leat::field_options& leat_options) { leat_options.set(__VA_ARGS__); }),

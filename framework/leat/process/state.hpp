@@ -3,6 +3,7 @@
 // What a process hands from one incarnation to the next:
 //
 //   class meter : public leat::process {
+//     leat::in<sample>    raw{this, "raw"};
 //     leat::state<totals> sum{this, "sum"};
 //     void run() override {
 //       totals t = sum.load();                      // default-constructed at first
@@ -14,83 +15,217 @@
 // quarantined in the middle of it, never happened. Each replica has its own. It lives as long as the service;
 // a process made in plain code, without a store, keeps its own.
 //
-// Of a trivially copyable T there are two, and a number says which one counts; it changes after the other has
-// been written. Any other T is copied to the heap, and a pointer changes; what a save that was cut short has
-// begun is never touched again, since nobody can tell what it is.
+// With `state = { folder = "..." }` in the process's table it outlives the program: what was saved is written to
+// a file (state_file.hpp) soon after, and is there to be loaded at the next start. T must be described then
+// (shape.hpp); what has changed in it since is brought over field by field (state_migrate.hpp).
+//
+// Both calls are short visits to the runtime, where a process that was quarantined and runs on behind its fence
+// (sched/fence.hpp) ends: it neither changes what its successor has loaded, nor reads what that is writing.
+// What user code does, copying and destroying, is done outside. Whoever writes files takes the value out of the
+// same box, on a G of its own, so a fenced process has no way to a file either.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <leat/base/mutex.hpp>
 #include <leat/process/process.hpp>
+#include <leat/process/state_migrate.hpp>
+#include <leat/sched/entered.hpp>
 
 namespace leat {
 
 namespace states {
 
-// One thread at a time: an incarnation uses it, and when that is out, the next.
+// Whether a T can be written to a file: what shape_of knows.
+template <class T>
+inline constexpr bool described =
+    std::is_same_v<T, bool> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    shapes::is_integer<T> || std::is_same_v<T, std::string> || std::is_same_v<T, byte_size> ||
+    shapes::is_duration<T> || shapes::is_moment<T> || described_enum<T> || described_structure<T>;
+template <class T, class A>
+inline constexpr bool described<std::vector<T, A>> = described<T> && !std::is_same_v<T, bool>;
+template <class T>
+inline constexpr bool described<std::optional<T>> = described<T>;
+
+// Of a type that is not described: null.
+template <class T>
+constexpr shape_fn shape_if_described() noexcept {
+  if constexpr (described<T>)
+    return &shape_of<T>;
+  else
+    return nullptr;
+}
+
+// One incarnation uses it, and when that is out, the next; beside them, whoever writes it to a file. What they
+// share is the value, under a lock and inside the runtime, and the mark that it has not been written.
 class box_base {
  public:
-  explicit box_base(const void* type) noexcept : type_(type) {}
+  box_base(const void* type, shape_fn how) noexcept : type_(type), shape_(how) {}
   virtual ~box_base() = default;
   box_base(const box_base&) = delete;
   box_base& operator=(const box_base&) = delete;
   const void* type() const noexcept { return type_; }
+  // Null: not described.
+  shape_fn shape() const noexcept { return shape_; }
+
+  // Before anybody else has it. What of a described value is not as it was written is told.
+  virtual void read(std::span<const std::uint8_t> cbor, std::vector<std::string>& told) = 0;
+  // From now on each first save after a write is told there. Before anybody else has it.
+  void keep(channel<char> wake) { wake_ = std::move(wake); }
+
+  // Any G. A described value, as CBOR.
+  virtual void write(std::vector<std::uint8_t>& to) const = 0;
+  // Whether it was saved since the last call; before write, so that no save is missed.
+  bool take_unwritten() noexcept { return unwritten_.exchange(false, std::memory_order_acq_rel); }
+  bool is_unwritten() const noexcept { return unwritten_.load(std::memory_order_acquire); }
+  void mark_unwritten() noexcept { unwritten_.store(true, std::memory_order_release); }
+  // For a successor: the one before may have been fenced before it told.
+  void tell_again() const noexcept {
+    if (wake_ && is_unwritten()) (void)wake_->try_send(0);
+  }
+
+ protected:
+  // In the visit that stores the value; true: to be followed by a tell outside of it.
+  bool note_saved() noexcept { return wake_ && !unwritten_.exchange(true, std::memory_order_acq_rel); }
+  void tell() const noexcept { (void)wake_->try_send(0); }
+
+  mutable ranked_spinlock lock_{lock_rank::channel, "state"};
 
  private:
   const void* const type_;
+  const shape_fn shape_;
+  std::optional<channel<char>> wake_;  // none: it lives as long as the service
+  std::atomic<bool> unwritten_{false};
 };
 
 template <class T>
 inline constexpr char type_mark = 0;
 
+template <class T>
+void read_value(T& to, std::span<const std::uint8_t> cbor, std::vector<std::string>& told) {
+  if constexpr (described<T>) {
+    T trial = T();
+    migrate_state(shape_of<T>(), &to, &trial, cbor, told);
+  }
+}
+template <class T>
+void write_value(const T& v, std::vector<std::uint8_t>& to) {
+  if constexpr (described<T>) shapes::write_cbor(shape_of<T>(), &v, to);
+}
+
 template <class T, bool Trivial = std::is_trivially_copyable_v<T>>
 class box final : public box_base {
  public:
-  box() : box_base(&type_mark<T>) {}
-  T load() const { return values_[current_.load(std::memory_order_acquire)]; }
-  void save(const T& v) {
-    const unsigned other = 1 - current_.load(std::memory_order_relaxed);
-    values_[other] = v;
-    current_.store(other, std::memory_order_release);  // the value is whole; pairs with load
+  box() : box_base(&type_mark<T>, shape_if_described<T>()) {}
+  T load() const {
+    const sched::unfenced in;
+    const lock_guard hold(lock_);
+    return value_;
   }
+  void save(const T& v) {
+    bool first = false;
+    {
+      const sched::unfenced in;
+      const lock_guard hold(lock_);
+      value_ = v;
+      first = note_saved();
+    }
+    if (first) tell();
+  }
+  void read(std::span<const std::uint8_t> cbor, std::vector<std::string>& told) override {
+    read_value(value_, cbor, told);
+  }
+  void write(std::vector<std::uint8_t>& to) const override { write_value<T>(load(), to); }
 
  private:
-  T values_[2] = {T(), T()};
-  std::atomic<unsigned> current_{0};
+  T value_ = T();
 };
 
 template <class T>
 class box<T, false> final : public box_base {
  public:
-  box() : box_base(&type_mark<T>), current_(new T()) {}
-  ~box() override { delete current_.load(std::memory_order_acquire); }
-  T load() const { return *current_.load(std::memory_order_acquire); }
+  box() : box_base(&type_mark<T>, shape_if_described<T>()), current_(std::make_shared<const T>()) {}
+  T load() const { return *now(); }
   void save(T v) {
-    T* const made = new T(std::move(v));
-    delete current_.exchange(made, std::memory_order_acq_rel);  // pairs with load
+    auto made = std::make_shared<const T>(std::move(v));
+    bool first = false;
+    {
+      const sched::unfenced in;
+      const lock_guard hold(lock_);
+      current_.swap(made);
+      first = note_saved();
+    }
+    if (first) tell();
+    // What was there before is destroyed here, outside.
   }
+  void read(std::span<const std::uint8_t> cbor, std::vector<std::string>& told) override {
+    if constexpr (described<T>) {
+      auto made = std::make_shared<T>();
+      read_value(*made, cbor, told);
+      current_ = std::move(made);
+    }
+  }
+  void write(std::vector<std::uint8_t>& to) const override { write_value<T>(*now(), to); }
 
  private:
-  std::atomic<T*> current_;
+  std::shared_ptr<const T> now() const {
+    const sched::unfenced in;
+    const lock_guard hold(lock_);
+    return current_;
+  }
+  std::shared_ptr<const T> current_;
 };
 
 }  // namespace states
 
-// The states of one process, or of one replica of it.
+// The states of one process, or of one replica of it. A list to which is only added, at its front and inside
+// the runtime: a constructor that hangs is fenced as well, and must not come back to what its successor uses.
 class state_store {
  public:
-  // By name; made at the first use. Throws wiring_error if it is there with another type.
+  // Who keeps them beyond the program: what was read for them, by name, and where saves are told.
+  struct keeping {
+    struct kept {
+      std::string name;
+      std::vector<std::uint8_t> cbor;
+    };
+    std::string who = {};  // for the log: "process 'meter' (adds, t.toml:3)"
+    std::vector<kept> read = {};
+    channel<char> wake{1};
+  };
+  // Before the first use.
+  void keep(keeping how) { keeping_ = std::move(how); }
+
+  // By name; made at the first use, with what was read for it. Throws wiring_error if it is there with another
+  // type, or if it is to be kept and cannot be.
   std::shared_ptr<states::box_base> find(std::string_view name, const void* type,
                                          std::shared_ptr<states::box_base> (*make)());
 
+  struct entry {
+    std::string name;
+    std::shared_ptr<states::box_base> box;
+  };
+  std::vector<entry> all() const;  // any G
+
  private:
-  std::vector<std::pair<std::string, std::shared_ptr<states::box_base>>> boxes_;  // few
+  struct named {
+    std::string name;
+    std::shared_ptr<states::box_base> box;
+    std::unique_ptr<named> next = {};  // never changes once it is in the list
+  };
+  const named* first() const;
+  void take_over(const std::string& name, states::box_base& box) const;
+
+  mutable ranked_spinlock lock_{lock_rank::channel, "states"};
+  std::unique_ptr<named> first_;  // few; under the lock
+  std::optional<keeping> keeping_;
 };
 
 template <class T>
@@ -103,6 +238,7 @@ class state {
     constexpr auto make = []() -> std::shared_ptr<states::box_base> {
       return std::make_shared<states::box<T>>();
     };
+    owner->note_state(name, states::shape_if_described<T>());
     state_store* const kept = owner->states();
     box_ = std::static_pointer_cast<states::box<T>>(kept ? kept->find(name, &states::type_mark<T>, make)
                                                          : make());

@@ -2,13 +2,25 @@
 #include <leat/process/supervision.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace leat {
 
 supervision::child supervision::add(const limits& l) {
   children_.emplace_back().l = l;
+  children_.back().history.make_room(l.restart);
+  // Each child is in at most one order at a time but for a start that was overtaken, and the limit of one.
+  if (steps_.capacity() < 4 * children_.size()) steps_.reserve(8 * children_.size());
   ++open_;
-  return children_.size() - 1;
+  return timers_.add();
+}
+
+void supervision::push(order what, child who) {
+  if (first_step_ == steps_.size()) {
+    steps_.clear();
+    first_step_ = 0;
+  }
+  steps_.push_back({what, who});
 }
 
 // splitmix64
@@ -19,31 +31,36 @@ double supervision::random() noexcept {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-void supervision::clear_timer(child c) {
-  time_point& t = c == group ? group_at_ : children_[c].until;
-  if (t != never) timers_.erase({t, c});
-  t = never;
+void supervision::push_first(order what, child who) {
+  if (first_step_ == 0) {
+    steps_.insert(steps_.begin(), {what, who});
+  } else {
+    steps_[--first_step_] = {what, who};
+  }
 }
 
-void supervision::set_timer(child c, time_point t) {
-  clear_timer(c);
-  (c == group ? group_at_ : children_[c].until) = t;
-  if (t != never) timers_.insert({t, c});
+void supervision::clear_group() noexcept {
+  group_at_ = never;
+  group_waits_ = false;
+}
+
+void supervision::must_go_down(child c) noexcept {
+  children_[c].goes_down = true;
+  down_below_ = std::max(down_below_, c + 1);
 }
 
 void supervision::start(time_point now) {
   for (child c = 0; c < children_.size(); ++c) {
     if (children_[c].at != status::fresh) continue;
     children_[c].at = status::due;
-    steps_.push_back({order::start, c});
+    push(order::start, c);
   }
   pass(now);
 }
 
 bool supervision::next(step& s) {
-  while (!steps_.empty()) {
-    s = steps_.front();
-    steps_.pop_front();
+  while (first_step_ < steps_.size()) {
+    s = steps_[first_step_++];
     if (s.what != order::start) return true;
     entry& e = children_[s.who];
     if (e.at != status::due) continue;  // something came in between
@@ -55,33 +72,38 @@ bool supervision::next(step& s) {
 }
 
 time_point supervision::next_deadline() const noexcept {
-  return timers_.empty() ? never : timers_.begin()->first;
+  return group_waits_ ? std::min(group_at_, timers_.next_at()) : timers_.next_at();
+}
+
+void supervision::start_group() {
+  clear_group();
+  for (child i = 0; i < children_.size(); ++i) {
+    if (!children_[i].together) continue;
+    children_[i].together = false;
+    children_[i].at = status::due;
+    push(order::start, i);
+  }
+  together_ = 0;
 }
 
 void supervision::pass(time_point now) {
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    const child c = timers_.begin()->second;
-    clear_timer(c);
-    if (c == group) {
-      for (child i = 0; i < children_.size(); ++i) {
-        if (!children_[i].together) continue;
-        children_[i].together = false;
-        children_[i].at = status::due;
-        steps_.push_back({order::start, i});
-      }
-      together_ = 0;
+  while (next_deadline() <= now) {
+    if (timers_.next_at() > next_deadline()) {
+      start_group();
       continue;
     }
+    const child c = timers_.next();
+    timers_.set(c, never);
     entry& e = children_[c];
     switch (e.at) {
       case status::asked:
         e.at = status::insisted;
-        steps_.push_back({order::insist, c});
-        set_timer(c, saturating_add(now, e.l.patience));
+        push(order::insist, c);
+        timers_.set(c, saturating_add(now, e.l.patience));
         break;
       case status::insisted:
         e.at = status::lingering;
-        steps_.push_back({order::linger, c});
+        push(order::linger, c);
         if (stops_) {
           --open_;
           if (coming_down_ == c) coming_down_ = group;
@@ -90,7 +112,7 @@ void supervision::pass(time_point now) {
         break;
       case status::waiting:
         e.at = status::due;
-        steps_.push_back({order::start, c});
+        push(order::start, c);
         break;
       default: break;
     }
@@ -101,13 +123,13 @@ void supervision::ask(child c, time_point now) {
   entry& e = children_[c];
   if (e.at != status::running) return;
   e.at = status::asked;
-  steps_.push_back({order::ask, c});
-  set_timer(c, saturating_add(now, e.l.grace));
+  push(order::ask, c);
+  timers_.set(c, saturating_add(now, e.l.grace));
 }
 
 void supervision::end(child c) {
   entry& e = children_[c];
-  clear_timer(c);
+  timers_.set(c, never);
   if (std::exchange(e.together, false)) --together_;
   if (!(stops_ && e.at == status::lingering)) --open_;
   e.at = status::ended;
@@ -120,19 +142,33 @@ void supervision::fault(child c, time_point now) {
   ask(c, now);
 }
 
+bool supervision::renew(child c, time_point now) {
+  entry& e = children_[c];
+  if (closed_ || stops_ || e.at == status::ended || e.at == status::fresh) return false;
+  if (is_in(e.at)) {
+    e.renewed = true;
+    ask(c, now);
+  } else if (e.at == status::waiting && !e.together) {
+    timers_.set(c, never);
+    e.at = status::due;
+    push(order::start, c);
+  }
+  return true;
+}
+
 // The next of those that must be out, the last started first; when there is none, the group's time counts.
 void supervision::bring_down(time_point now) {
   if (coming_down_ != group) return;
-  while (!down_.empty()) {
-    const child c = *down_.rbegin();
-    down_.erase(c);
+  while (down_below_ > 0) {
+    const child c = --down_below_;
+    if (!std::exchange(children_[c].goes_down, false)) continue;
     if (!is_in(children_[c].at)) continue;
     if (stops_ && children_[c].at == status::lingering) continue;
     coming_down_ = c;
     ask(c, now);
     return;
   }
-  if (together_ > 0 && group_at_ != never) timers_.insert({group_at_, group});
+  group_waits_ = together_ > 0 && group_at_ != never;
 }
 
 void supervision::restart_together(child first, child failed, time_point start_at, time_point now) {
@@ -141,15 +177,15 @@ void supervision::restart_together(child first, child failed, time_point start_a
     if (e.at == status::ended || e.at == status::fresh) continue;
     if (!std::exchange(e.together, true)) ++together_;
     if (c == failed || !is_in(e.at)) {
-      clear_timer(c);
+      timers_.set(c, never);
       e.at = status::waiting;
     } else {
-      down_.insert(c);
+      must_go_down(c);
     }
   }
   // The time begins to count in bring_down, when all are out.
   const time_point at = group_at_ == never ? start_at : std::max(group_at_, start_at);
-  clear_timer(group);
+  clear_group();
   group_at_ = at;
   bring_down(now);
 }
@@ -159,7 +195,8 @@ restart_decision supervision::over(child c, process_end how, time_point now) {
   entry& e = children_[c];
   if (!is_in(e.at)) return {kind::expected};
   if (std::exchange(e.faulty, false)) how = process_end::failed;
-  down_.erase(c);
+  const bool renewed = std::exchange(e.renewed, false);
+  e.goes_down = false;
   const bool was_asked = coming_down_ == c;
   if (was_asked) coming_down_ = group;
   if (closed_ || stops_) {
@@ -167,11 +204,16 @@ restart_decision supervision::over(child c, process_end how, time_point now) {
     if (stops_) bring_down(now);
     return {closed_ && !stops_ && !was_asked ? kind::stays_ended : kind::expected};
   }
-  clear_timer(c);
+  timers_.set(c, never);
   if (e.together) {
     e.at = status::waiting;
     bring_down(now);
     return {kind::expected};
+  }
+  if (renewed) {
+    e.at = status::due;
+    push(order::start, c);
+    return {kind::restarts};
   }
   const restart_decision d = decide(e.l.restart, e.history, how, now, random());
   if (d.what == kind::restarts) {
@@ -179,7 +221,7 @@ restart_decision supervision::over(child c, process_end how, time_point now) {
     const time_point at = saturating_add(now, d.pause);
     if (e.l.restart.strategy == restart_strategy::one_for_one) {
       e.at = status::waiting;
-      set_timer(c, at);
+      timers_.set(c, at);
     } else {
       restart_together(e.l.restart.strategy == restart_strategy::one_for_all ? 0 : c, c, at, now);
     }
@@ -187,7 +229,7 @@ restart_decision supervision::over(child c, process_end how, time_point now) {
   }
   end(c);
   // In front: what was still to be started is not.
-  if (d.what == kind::limit_reached) steps_.push_front({order::limit, c});
+  if (d.what == kind::limit_reached) push_first(order::limit, c);
   return d;
 }
 
@@ -201,8 +243,9 @@ std::vector<supervision::child> supervision::close() {
     end(c);
     dropped.push_back(c);
   }
-  clear_timer(group);
-  down_.clear();
+  clear_group();
+  for (entry& e : children_) e.goes_down = false;
+  down_below_ = 0;
   coming_down_ = group;
   return dropped;
 }
@@ -213,7 +256,7 @@ void supervision::stop(time_point now) {
   (void)close();
   for (child c = 0; c < children_.size(); ++c) {
     if (children_[c].at == status::lingering) --open_;
-    if (is_in(children_[c].at)) down_.insert(c);
+    if (is_in(children_[c].at)) must_go_down(c);
   }
   bring_down(now);
 }

@@ -2,7 +2,7 @@
 //
 // What a supervisor does next, as a machine without threads, clocks or Gs: it is told what happened and what
 // time it is, and says which child is to be started, asked to stop, insisted on. Whoever drives it
-// (supervisor.cpp, the host of services) does so and tells it what came of it.
+// (supervision_driver.hpp) does so and tells it what came of it.
 //
 //   fresh -> due -> running -> (asked -> insisted -> lingering ->) out: waiting -> due ... or ended
 //
@@ -12,15 +12,16 @@
 //
 // Those that restart together are stopped one after the other, the last started first, and started again in
 // their order when all are out and the pause is over. What fails meanwhile among them is part of it.
+//
+// Only `add`, `start`, `make_room` and what ends everything (`close`, `stop`) allocate: between a hang and
+// the start of a successor nothing must need the heap.
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include <leat/base/clock.hpp>
+#include <leat/base/deadlines.hpp>
 #include <leat/process/restart_policy.hpp>
 
 namespace leat {
@@ -59,10 +60,16 @@ class supervision {
   void pass(time_point now);
   time_point next_deadline() const noexcept;
 
+  // Some time after a child was started: room to note its next restart.
+  void make_room(child c) { children_[c].history.make_room(children_[c].l.restart); }
+
   // It is out.
   restart_decision over(child c, process_end how, time_point now);
   // It has failed and still runs: it is asked to stop, and its end will count as a failure.
   void fault(child c, time_point now);
+  // It is to be replaced by a new one, which is no failure: asked to stop if it runs, started at once when it
+  // is out. False: it has ended for good.
+  bool renew(child c, time_point now);
   // No restarts from now on, nor anything else by itself, but that those who have been asked to stop are
   // insisted on in their time. Returns those that were to be started; they have ended.
   std::vector<child> close();
@@ -80,8 +87,9 @@ class supervision {
     limits l;
     status at = status::fresh;
     bool faulty = false;
+    bool renewed = false;  // to be started when it is out, whatever its policy says
     bool together = false;
-    time_point until = never;  // its entry in timers_
+    bool goes_down = false;  // it is one of the group, or of all, and still to be brought down
     restart_history history = {};
   };
   static constexpr child group = static_cast<child>(-1);
@@ -89,8 +97,11 @@ class supervision {
   static bool is_in(status s) noexcept {
     return s == status::running || s == status::asked || s == status::insisted || s == status::lingering;
   }
-  void set_timer(child c, time_point t);
-  void clear_timer(child c);
+  void push(order what, child who);
+  void push_first(order what, child who);
+  void clear_group() noexcept;
+  void must_go_down(child c) noexcept;
+  void start_group();
   void ask(child c, time_point now);
   void end(child c);
   void restart_together(child first, child failed, time_point start_at, time_point now);
@@ -98,12 +109,14 @@ class supervision {
   double random() noexcept;
 
   std::vector<entry> children_;
-  std::deque<step> steps_;
-  std::set<std::pair<time_point, child>> timers_;
-  std::set<child> down_;       // of the group, or of all: still to be brought down
+  std::vector<step> steps_;  // from first_step_ on
+  std::size_t first_step_ = 0;
+  deadlines timers_;           // by child
+  child down_below_ = 0;       // those that must go down are below it
   child coming_down_ = group;  // the one that was asked last; `group`: none
   std::size_t together_ = 0;   // members of the group
   time_point group_at_ = never;
+  bool group_waits_ = false;  // all are out: the group's time counts
   std::size_t open_ = 0;
   bool closed_ = false, stops_ = false;
   std::uint64_t random_;

@@ -22,8 +22,9 @@
 
 #include <leat/process/incarnation.hpp>
 #include <leat/process/registry.hpp>
+#include <leat/process/setting_store.hpp>
 #include <leat/process/state.hpp>
-#include <leat/process/supervision.hpp>
+#include <leat/process/supervision_driver.hpp>
 
 namespace leat {
 
@@ -35,10 +36,10 @@ class supervisor_failed : public std::runtime_error {
 
 struct child_options {
   restart_policy restart = {};
-  nanoseconds hang = std::chrono::seconds(2);  // longest run without entering the runtime
-  nanoseconds grace = std::chrono::milliseconds(200);
+  timespan hang = std::chrono::seconds(2);  // longest run without entering the runtime
+  timespan grace = std::chrono::milliseconds(200);
   // Longest time without a value through one of its ports; of a process that is added by its class.
-  std::optional<nanoseconds> watchdog = {};
+  std::optional<timespan> watchdog = {};
   std::size_t stack = 0;
   std::optional<own_thread> thread = {};
 };
@@ -49,13 +50,13 @@ struct child_report {
   bool lingers = false;  // it was asked to stop and has not ended
 };
 
-class supervisor {
+class supervisor : private supervision_driver::owner {
  public:
   // What each incarnation is made by; what it throws is a failure of the child.
   using factory = std::function<std::unique_ptr<process>()>;
 
   explicit supervisor(std::string name = "supervisor");
-  ~supervisor();
+  ~supervisor() override;
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
 
@@ -66,14 +67,15 @@ class supervisor {
     add(std::move(name), o, factory([body = std::move(body)] { return make_process(body); }));
   }
   template <class F>
-  requires std::invocable<F&> && std::is_void_v<std::invoke_result_t<F&>>
+    requires std::invocable<F&> && std::is_void_v<std::invoke_result_t<F&>>
   void add(std::string name, const child_options& o, F body) {
     add(std::move(name), o, std::function<void()>(std::move(body)));
   }
-  // Its leat::state members are handed from one incarnation to the next.
+  // Its leat::state members are handed from one incarnation to the next, and what was set of it stays.
   template <class P>
   void add(const std::string& name, const child_options& o, process_options with = {}) {
     if (!with.states) with.states = std::make_shared<state_store>();
+    if (!with.live) with.live = std::make_shared<setting_store>();
     if (with.name.empty()) with.name = name;
     std::vector<std::shared_ptr<csp::gate_record>> records;
     if (o.watchdog) {
@@ -92,30 +94,24 @@ class supervisor {
   const std::vector<child_report>& report() const noexcept { return reports_; }
 
  private:
-  struct child {
+  using child = supervision_driver::child;
+  struct entry {
     child_options o;
     factory make;
     std::vector<std::shared_ptr<csp::gate_record>> records;
-    std::shared_ptr<incarnation> in = {};  // the last one
-    unsigned number = 0;
-    bool runs = false;
-    std::string fault = {};      // why it was asked to stop
-    std::uint64_t progress = 0;  // as last seen
-    time_point progress_at = {};
-
-    std::uint64_t passed() const noexcept;
   };
-  time_point look_at_watchdogs(time_point now);
+  std::shared_ptr<incarnation> launch(child c, unsigned number, std::shared_ptr<incarnation> before) override;
+  std::uint64_t progress(child c) const noexcept override;
+  bool finished(child) const override { return false; }
+  void overran(child c, const incarnation_news& n, bool went_on) override;
+  void lingers(child c) override;
+  void is_out(child c, const supervision_driver::ending& e) override;
+  void limit_reached(child c, supervision_driver::limit which) override;
   void drive(const channel<int>& ask);
-  void stop_now();
-  void perform(const supervision::step& s);
-  void start(std::size_t c);
-  void hear(const incarnation_news& n);
-  void out(std::size_t c, process_end how, std::string why);
 
   const std::string name_;
-  supervision machine_;
-  std::vector<child> children_;
+  supervision_driver driver_;
+  std::vector<entry> children_;
   std::vector<child_report> reports_;
   channel<incarnation_news> news_;
   std::string failed_;

@@ -17,7 +17,7 @@ any_channel any_channel::make(broadcast_t, const port_type& type, std::size_t ca
 
 std::size_t any_channel::discard() const {
   std::size_t n = 0;
-  if (state_->kind() == flavour::broadcast) return n;
+  if (state_->each_reader_gets_all()) return n;
   while (type_->discard(*state_.get())) ++n;
   return n;
 }
@@ -58,8 +58,8 @@ void any_channel::check_type(const port_type& wanted) const {
 
 void check_converts(const any_channel& c) {
   if (!c) throw wiring_error("no channel where one of records is wanted");
-  const form f = c.type().message().form;
-  if (!c.type().recv_any || (f != form::structure && f != form::record))
+  const value_kind k = c.type().message().kind;
+  if (!c.type().recv_any || (k != value_kind::table && k != value_kind::record))
     throw wiring_error("channel '" + c.name() + "' carries " + describe_content(c.type()) +
                        ", which has no fields that a record could have");
 }

@@ -13,10 +13,14 @@
 #include <leat/sched/entered.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/interrupt.hpp>
+#include <leat/sched/life.hpp>
+#include <leat/sched/overrun_watch.hpp>
+#include <leat/sched/report.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/stack_use.hpp>
 #include <leat/sched/stop_state.hpp>
+#include <leat/sched/sysmon.hpp>
 #include <leat/sched/time.hpp>
 
 namespace leat {
@@ -36,19 +40,40 @@ scheduler& running_scheduler(const entered& in) {
 }  // namespace
 
 M* enter_slow(M* m) noexcept { return scheduler::enter_slow(m); }
-void plain_thread_enters() noexcept { scheduler::plain_thread_enters(); }
-void plain_thread_leaves() noexcept { scheduler::plain_thread_leaves(); }
+void plain_thread_enters() noexcept { current_scheduler::plain_thread_enters(); }
+void plain_thread_leaves() noexcept { current_scheduler::plain_thread_leaves(); }
 
-G* raise_shield() noexcept {
+void pass_gate() noexcept {
+  if (M* const m = current_m(); m && m->cur.load(std::memory_order_relaxed))
+    scheduler::leave(scheduler::enter(m));
+}
+
+unfenced::unfenced() noexcept {
   M* const m = current_m();
-  G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
-  if (g) g->shields.fetch_add(1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (m && m->cur.load(std::memory_order_relaxed) && !m->gate.in_runtime()) m_ = scheduler::enter(m);
+}
+unfenced::~unfenced() {
+  if (m_) scheduler::leave(m_);
+}
+
+// Through the gate: a G that is being fenced raises none behind sysmon's back (fence.hpp, c).
+G* begin_no_quarantine() noexcept {
+  G* const g = current_g();
+  if (!g) return nullptr;
+  const unfenced in;
+  count_no_quarantine(*g, 1);
   return g;
 }
-void lower_shield(G& g) noexcept {
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  g.shields.fetch_sub(1, std::memory_order_relaxed);
+void end_no_quarantine(G& g) noexcept { count_no_quarantine(g, -1); }
+// What counts itself before sysmon raises come_in is seen; what reads it before and counts itself after has
+// used CPU time or entered the kernel when sysmon looks (fence.hpp, 2).
+G* begin_lasting_no_quarantine() noexcept {
+  M* const m = current_m();
+  G* const g = m && !m->gate.in_runtime() ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  if (!g) return nullptr;
+  if (must_come_in()) return begin_no_quarantine();
+  count_no_quarantine(*g, 1);
+  return g;
 }
 
 // --- spawn ------------------------------------------------------------------------------------------
@@ -57,37 +82,35 @@ G& make_g(const spawn_options& o) {
   if (o.stack != 0 && (o.stack < fiber::min_stack_size || o.stack > fiber::max_stack_size))
     throw fiber::out_of_stacks({fiber::stack_errc::bad_size, o.stack, fiber::max_stack_size, 0});
   std::unique_ptr<overrun_watch> watch;
-  if (o.guard) {
-    watch = std::make_unique<overrun_watch>();
-    watch->guard = o.guard;
-  }
+  if (o.guard) watch = overrun_watch::with(o.guard);
   entered in;
   scheduler& s = running_scheduler(in);
   if (!in.m && !s.admit_foreign_g())
     throw spawn_error("nothing can be spawned: main has returned, and the runtime is ending");
   G* const g = s.new_g(in.m);
   if (!g) {
-    if (!in.m) s.dismiss_foreign_g();
+    if (!in.m) s.gs_alive().end_foreign();
     throw spawn_error("no memory for another G (" + std::to_string(s.live()) + " are alive)");
   }
   // Until start_g or free_g: the memory of the G stays, whatever the constructor of the closure does
   // meanwhile.
-  if (!in.m) scheduler::plain_thread_enters();
+  if (!in.m) current_scheduler::plain_thread_enters();
   if (!o.name.empty()) g->set_name(o.name.data(), o.name.size());
   g->stack_pages = static_cast<std::uint16_t>((o.stack + stack_page - 1) / stack_page);
-  if (o.thread) {
+  if (o.thread && !s.simulated()) {  // a simulated world has one thread
     g->extras |= g_own_thread;
     g->own = *o.thread;
   }
   if (o.stop) {
     g->extras |= g_has_stop_source;
     g->stop_with = o.stop->state();
+    g->stop_key.store(g->stop_with.get(), std::memory_order_relaxed);
     g->stop_with->add(*g);
   }
   if (o.guard) {
     g->watch.store(watch.release(), std::memory_order_relaxed);
     g->extras |= g_guarded;
-    s.add_guarded(*g);
+    life::add_guarded(*g);
   }
   return *g;
 }
@@ -97,7 +120,7 @@ void start_g(G& g) {
     entered in;
     if (scheduler* const s = scheduler_of(in)) [[likely]] {
       s->submit(in.m, &g);
-      if (!in.m) scheduler::plain_thread_leaves();
+      if (!in.m) current_scheduler::plain_thread_leaves();
       return;
     }
   }
@@ -108,26 +131,23 @@ void start_g(G& g) {
 }
 
 void free_g(G& g) noexcept {
+  // Its memory is never used again.
+  if (g.status.load(std::memory_order_relaxed) == g_status::quarantined) return;
   // The user's exception is destroyed outside the runtime: its destructor may call us.
   std::exception_ptr failure;
   if (g.extras & g_failed) [[unlikely]]
     failure = std::move(g.failure);
   if (g.extras & g_has_stop_source) leave_stop_source(g);
-  if (g.status.load(std::memory_order_relaxed) == g_status::quarantined) {
-    // Its memory is never used again; from now on the runtime need not be kept for it.
-    g.join.store(join_detached, std::memory_order_relaxed);
-    return;
-  }
-  if (g.extras & g_guarded) scheduler::leave_guard(g);
+  if (g.extras & g_guarded) life::leave_guard(g);
   entered in;
   const bool never_submitted = !in.m && g.status.load(std::memory_order_relaxed) == g_status::idle;
   if (g.home == scheduler_of(in)) {
     g.home->recycle(in.m, &g);
-    if (never_submitted) g.home->dismiss_foreign_g();
+    if (never_submitted) g.home->gs_alive().end_foreign();
   } else {
     scheduler::recycle_late(g);
   }
-  if (never_submitted) scheduler::plain_thread_leaves();  // see make_g
+  if (never_submitted) current_scheduler::plain_thread_leaves();  // see make_g
 }
 
 void report_escaped(G& g, std::exception_ptr e) noexcept {
@@ -150,19 +170,31 @@ void ask_to_stop(G& g) noexcept {
 
 namespace {
 
+constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+
 struct join_wait : interruptible {
   G* joined;
   G* waiter;
   bool may_stop;
+  timer_heap* timers;  // null: no deadline
+
+  // Takes the waiter out of the word, if it is there: then the caller readies it.
+  bool take_back() const noexcept {
+    auto mine = reinterpret_cast<std::uintptr_t>(waiter);
+    return joined->join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel);
+  }
 };
 
-void wait_as_thread(G& g) noexcept {
+void wait_as_thread(G& g, std::int64_t until) noexcept {
   thread_event done;
   std::uintptr_t running = join_running;
-  if (!g.join.compare_exchange_strong(running, reinterpret_cast<std::uintptr_t>(&done) | 1,
-                                      std::memory_order_acq_rel, std::memory_order_acquire))
+  auto mine = reinterpret_cast<std::uintptr_t>(&done) | 1;
+  if (!g.join.compare_exchange_strong(running, mine, std::memory_order_acq_rel, std::memory_order_acquire))
     return;
-  while (!done.wait()) {
+  while (!done.wait(until)) {
+    if (until == no_end || now_ns() < until) continue;
+    if (g.join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel)) return;
+    until = no_end;  // the end has come: the signal is on its way
   }
 }
 
@@ -170,24 +202,26 @@ void wait_as_thread(G& g) noexcept {
 
 namespace {
 
-join_result wait_for_end(G& g, bool may_stop) {
-  if (is_done(g)) return join_result::ended;
+// May also return for nothing, when it may be stopped or has a deadline: see the tails below.
+void wait_for_end(G& g, bool may_stop, std::int64_t until) {
+  if (is_done(g)) return;
   M* const here = current_m();
-  if (!here || !here->cur.load(std::memory_order_relaxed)) {
-    wait_as_thread(g);
-    return join_result::ended;
-  }
+  if (!here || !here->cur.load(std::memory_order_relaxed)) return wait_as_thread(g, until);
   M* m = scheduler::enter(here);
   G& me = *m->cur.load(std::memory_order_relaxed);
   join_wait w;
   w.joined = &g;
   w.waiter = &me;
   w.may_stop = may_stop;
-  w.withdraw = [](interruptible& self) noexcept {
-    auto& j = static_cast<join_wait&>(self);
-    auto mine = reinterpret_cast<std::uintptr_t>(j.waiter);
-    return j.joined->join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel);
-  };
+  w.timers = nullptr;
+  w.withdraw = [](interruptible& self) noexcept { return static_cast<join_wait&>(self).take_back(); };
+  const bool timed = until != no_end;
+  if (timed) {
+    // It may be due before the word is set: then it takes nothing back, and the far side sees to it.
+    m->sched.arm_claim(
+        *m, me, until, [](void* arg) noexcept { return static_cast<join_wait*>(arg)->take_back(); }, &w);
+    w.timers = me.nap.home;
+  }
   if (!may_stop || begin_wait(m->gate, me, w)) {
     m = m->sched.park(
         m, wait_reason::join,
@@ -199,32 +233,58 @@ join_result wait_for_end(G& g, bool may_stop) {
           // Release: the waiter is parked. Once it is in the word, it may run, and its frame be gone.
           if (j.joined->join.compare_exchange_strong(running, mine, std::memory_order_acq_rel,
                                                      std::memory_order_acquire)) {
-            // A stop that came before the word was set withdrew nothing. Settle it here: the word decides.
-            if (!j.may_stop) return;
-            light_barrier();
-            if (j.waiter->stop.load(std::memory_order_relaxed) == stop_level::none) return;
-            if (!j.joined->join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel))
-              return;
+            // A stop that came before the word was set withdrew nothing, nor did a timer. Settle it here: the
+            // word decides.
+            bool over = false;
+            if (j.timers) {
+              lock_guard hold(j.timers->lock());
+              over = j.waiter->nap.armed.load(std::memory_order_relaxed) == 0;
+            }
+            if (j.may_stop) {
+              light_barrier();
+              over |= j.waiter->stop.load(std::memory_order_relaxed) != stop_level::none;
+            }
+            if (!over || !j.take_back()) return;
           }
           on->sched.ready(on, j.waiter);
         },
         &w);
   }
   if (may_stop) end_wait(m->gate, me);
+  if (timed) m->sched.disarm(me);
   scheduler::leave(m);
-  if (is_done(g)) return join_result::ended;
-  if (may_stop) throw_if_insisted(me);
-  return join_result::stopped;
 }
 
 }  // namespace
 
-join_result join_g(G& g, bool may_stop) {
-  if (may_stop) return wait_for_end(g, true);
-  // One that may not be stopped can still be woken by the tail of an earlier join that could.
-  while (wait_for_end(g, false) != join_result::ended) {
+join_result join_g(G& g, bool may_stop, deadline until) {
+  const std::int64_t at = to_ns(until.at());
+  for (;;) {
+    wait_for_end(g, may_stop, at);
+    if (is_done(g)) return join_result::ended;
+    const G* const me = current_g();
+    if (may_stop && me && me->stop.load(std::memory_order_relaxed) != stop_level::none) {
+      throw_if_insisted(*me);
+      return join_result::stopped;
+    }
+    if (at != no_end && now_ns() >= at) return join_result::timeout;
+    // Else it was woken by the tail of an earlier join of the same caller.
   }
-  return join_result::ended;
+}
+
+void rethrow_failure(G& g) {
+  if (g.status.load(std::memory_order_relaxed) != g_status::quarantined) std::rethrow_exception(g.failure);
+  fixed_text<160> why;
+  const overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
+  why.format("G {} '{}' was quarantined: it ", g.id, g.name);
+  if (w.guard->out_wanted()) {
+    why.append("went on after it had been asked to stop");
+  } else {
+    why.append("had run for ");
+    append_elapsed(why, w.ran);
+    why.append(" without entering the runtime");
+  }
+  throw quarantined(std::string(why.view()));
 }
 
 // --- sleep ------------------------------------------------------------------------------------------
@@ -258,7 +318,7 @@ void scheduler::arm_timer(M& m, G& g) noexcept {
   }
   // Armed, the G may be running elsewhere by now.
   if (armed) {
-    note_timer(when);
+    polls_.note_timer(when);
   } else {
     ready(&m, &g);
   }
@@ -274,7 +334,7 @@ void scheduler::arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) no
     lock_guard hold(g.nap.home->lock());
     g.nap.home->add_locked(g.nap);
   }
-  note_timer(when);
+  polls_.note_timer(when);
 }
 
 void scheduler::disarm(G& g) noexcept {
@@ -305,8 +365,8 @@ bool scheduler::sleep_until(std::int64_t when) {
 
 }  // namespace sched
 
-sleep_result sleep_until(time_point when) {
-  const std::int64_t at = when.time_since_epoch().count();
+sleep_result sleep_until(deadline when) {
+  const std::int64_t at = to_ns(when.at());
   sched::M* const m = sched::current_m();
   if (m && m->cur.load(std::memory_order_relaxed))
     return m->sched.sleep_until(at) ? sleep_result::elapsed : sleep_result::stopped;
@@ -317,8 +377,6 @@ sleep_result sleep_until(time_point when) {
   }
   return sleep_result::elapsed;
 }
-
-sleep_result sleep_for(nanoseconds d) { return sleep_until(deadline(d).at()); }
 
 void yield() {
   sched::M* const here = sched::current_m();
@@ -346,8 +404,7 @@ void sched::run_blocking(void (*fn)(void*), void* arg) {
 // --- info -------------------------------------------------------------------------------------------
 
 self_info self() noexcept {
-  sched::M* const m = sched::current_m();
-  sched::G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  const sched::G* const g = sched::current_g();
   if (!g) return {};
   return {g->id, g->name};
 }
@@ -355,7 +412,7 @@ self_info self() noexcept {
 runtime_stats stats() {
   const sched::entered in;
   sched::scheduler* const s = sched::scheduler::current();
-  return s ? s->stats() : runtime_stats{};
+  return s ? sched::stats_of(*s) : runtime_stats{};
 }
 
 std::string stack_use() {
@@ -373,7 +430,14 @@ void set_procs(unsigned n) {
 
 void dump(int fd) noexcept {
   const sched::entered in;
-  if (sched::scheduler* const s = sched::scheduler::current()) s->dump(fd);
+  if (sched::scheduler* const s = sched::scheduler::current())
+    sched::dump(*s, fd, sched::this_is_sysmon ? sched::dump_of_sysmon : sched::dump_style{});
+}
+
+void dump_in_full(int fd) noexcept {
+  const sched::entered in;
+  if (sched::scheduler* const s = sched::scheduler::current())
+    sched::dump(*s, fd, {.names = sched::frame_names::demangled});
 }
 
 keep_alive::keep_alive() {

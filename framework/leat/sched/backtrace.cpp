@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include <leat/base/format.hpp>
+#include <leat/sched/symbols.hpp>
 
 namespace leat {
 
@@ -23,14 +24,26 @@ std::uint64_t distance(const void* from, const void* to) noexcept {
   return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
 }
 
+void append_function(text_buffer& to, const char* mangled, std::uint64_t offset, bool demangled) noexcept {
+  int status = -1;
+  char* const name = demangled ? abi::__cxa_demangle(mangled, nullptr, nullptr, &status) : nullptr;
+  to.append(name ? name : mangled).append('+');
+  to.append_hex(offset);
+  std::free(name);
+}
+
+// Apart: it needs more stack.
+[[gnu::noinline]] bool append_own_function(text_buffer& to, const void* pc) noexcept {
+  sched::symbol own;
+  if (!sched::find_own_symbol(pc, own)) return false;
+  append_function(to, own.name, own.offset, true);
+  return true;
+}
+
 // "function+0x1c", if the function is known.
 bool append_function(text_buffer& to, const Dl_info& where, void* pc, bool demangled) noexcept {
-  if (!where.dli_sname) return false;
-  int status = -1;
-  char* const name = demangled ? abi::__cxa_demangle(where.dli_sname, nullptr, nullptr, &status) : nullptr;
-  to.append(name ? name : where.dli_sname).append('+');
-  to.append_hex(distance(where.dli_saddr, pc));
-  std::free(name);
+  if (!where.dli_sname) return demangled && where.dli_fbase && append_own_function(to, pc);
+  append_function(to, where.dli_sname, distance(where.dli_saddr, pc), demangled);
   return true;
 }
 
@@ -48,7 +61,9 @@ Dl_info place_of(void* pc) noexcept {
 
 }  // namespace
 
-void sched::append_frame(text_buffer& to, void* pc, bool demangled) noexcept {
+void sched::append_frame(text_buffer& to, void* pc, frame_names names) noexcept {
+  if (names == frame_names::raw) return append_place(to, pc);
+  const bool demangled = names == frame_names::demangled;
   const Dl_info where = place_of(pc);
   to.append(static_cast<const void*>(pc)).append(' ');
   const bool named = append_function(to, where, pc, demangled);
@@ -119,7 +134,7 @@ std::string to_text(std::span<void* const> trace) {
   for (std::size_t i = 0; i < trace.size(); ++i) {
     text_buffer t(line, sizeof line - 1);
     t.append("    #").append_uint(i).append(' ');
-    sched::append_frame(t, trace[i], true);
+    sched::append_frame(t, trace[i], sched::frame_names::demangled);
     all.append(line, t.size()).append("\n");
   }
   return all;

@@ -19,6 +19,8 @@ void plain_thread_leaves() noexcept;
 // scheduler::ready, for a caller that has fetched the G's stack. Any thread; `m` is its M inside the runtime,
 // or null.
 void make_ready(M* m, G* g) noexcept;
+// The same for a G whose wait, which a stop could have ended, the caller has claimed (interrupt.hpp).
+void end_wait_and_make_ready(M* m, G* g) noexcept;
 
 // Steady time as somebody last read it: sysmon while anything runs, an M that wakes, a plain thread when
 // there is nobody else. Costs a load, is late by up to sysmon's tick.
@@ -35,20 +37,77 @@ inline bool must_come_in() noexcept {
 // waiting for ever if they were cut short: a lock that is held, a waiter that was claimed and not yet woken.
 // Costs a load unless sysmon suspects somebody; an operation that began before is over when it acts
 // (quarantine.hpp).
-G* raise_shield() noexcept;
-void lower_shield(G& g) noexcept;
-class shield {
+G* begin_no_quarantine() noexcept;
+void end_no_quarantine(G& g) noexcept;
+// The count itself, by the G alone.
+inline void count_no_quarantine(G& g, int by) noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  g.no_quarantine.store(static_cast<std::uint8_t>(g.no_quarantine.load(std::memory_order_relaxed) + by),
+                        std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+class no_quarantine {
  public:
-  shield() noexcept : g_(must_come_in() ? raise_shield() : nullptr) {}
-  ~shield() {
+  no_quarantine() noexcept : g_(must_come_in() ? begin_no_quarantine() : nullptr) {}
+  ~no_quarantine() {
     if (g_) [[unlikely]]
-      lower_shield(*g_);
+      end_no_quarantine(*g_);
   }
-  shield(const shield&) = delete;
-  shield& operator=(const shield&) = delete;
+  no_quarantine(const no_quarantine&) = delete;
+  no_quarantine& operator=(const no_quarantine&) = delete;
 
  private:
   G* const g_;
+};
+
+// One that counts also while sysmon suspects nobody, for what takes longer than a moment: it is not known to be
+// over when sysmon acts.
+G* begin_lasting_no_quarantine() noexcept;
+class lasting_no_quarantine {
+ public:
+  lasting_no_quarantine() noexcept : g_(begin_lasting_no_quarantine()) {}
+  ~lasting_no_quarantine() {
+    if (g_) end_no_quarantine(*g_);
+  }
+  lasting_no_quarantine(const lasting_no_quarantine&) = delete;
+  lasting_no_quarantine& operator=(const lasting_no_quarantine&) = delete;
+
+ private:
+  G* const g_;
+};
+
+// One T for the program, made at its first use and never destroyed. The others wait for whoever makes it.
+template <class T>
+class made_once {
+ public:
+  // `make` returns a T&, and is called once, unless it throws.
+  template <class F>
+  T& get(F make) {
+    if (T* const made = made_.load(std::memory_order_acquire)) return *made;  // pairs with the store
+    const lasting_no_quarantine unbroken;
+    static T& one = make();
+    made_.store(&one, std::memory_order_release);
+    return one;
+  }
+
+ private:
+  std::atomic<T*> made_{nullptr};
+};
+
+// Comes in and goes out again: a G that has been fenced (fence.hpp) ends here.
+void pass_gate() noexcept;
+
+// Inside the runtime while it lives, whether its G was there before or not. For a few stores that a fenced G
+// must not make any more; no user code in between.
+class unfenced {
+ public:
+  unfenced() noexcept;
+  ~unfenced();
+  unfenced(const unfenced&) = delete;
+  unfenced& operator=(const unfenced&) = delete;
+
+ private:
+  M* m_ = nullptr;
 };
 
 // The calling G's M inside the runtime, or null on any other thread, for which the scheduler then stays in

@@ -24,15 +24,15 @@ class stop_state;
 struct overrun_watch;
 
 // Who owns the G, and what holds it, in each status:
-//   idle       free; a P's pool or the central one
-//   runnable   queued; in exactly one of run_next, a ring, the global queue, or on its way between them
-//   running    the M whose `cur` it is; in no queue
-//   syscall    as running, in a declared blocking call
-//   waiting    whoever will ready it: a timer heap, a join word, a channel, a stop
-//   preempted  gave way, or lost its P, and is on its way to the global queue
-//   dead       finished; the task handle, or nobody
-//   quarantined  taken off its thread, or frozen with it, for good (quarantine.hpp); nobody: it is never used
-//              again
+//   idle         free; a P's pool or the central one
+//   runnable     queued; in exactly one of run_next, a ring, the global queue, or on its way between them
+//   running      the M whose `cur` it is; in no queue
+//   syscall      as running, in a declared blocking call
+//   waiting      whoever will ready it: a timer heap, a join word, a channel, a stop
+//   preempted    gave way, or lost its P, and is on its way to the global queue
+//   dead         finished; the task handle, or nobody
+//   quarantined  taken off its thread, or frozen with it, for good (quarantine.hpp); nobody: it is never
+//                used again
 enum class g_status : std::uint8_t {
   idle,
   runnable,
@@ -121,11 +121,11 @@ struct alignas(64) G {
   atom<g_status> status{g_status::idle};
   atom<wait_reason> reason{wait_reason::none};
   atom<stop_level> stop{stop_level::none};
-  std::uint8_t extras = 0;             // g_extra; written by the spawner, then by the G itself
-  std::uint16_t stack_pages = 0;       // of 4 KiB; 0: the runtime's default
-  atom<std::uint8_t> interrupting{0};  // a stop is looking at waiting_on (interrupt.hpp)
-  atom<std::uint8_t> shields{0};       // written by the G, read by its thread's signal handler
-  atom<std::int64_t> since{0};         // coarse time of the last park
+  std::uint8_t extras = 0;              // g_extra; written by the spawner, then by the G itself
+  std::uint16_t stack_pages = 0;        // of 4 KiB; 0: the runtime's default
+  atom<std::uint8_t> interrupting{0};   // a stop is looking at waiting_on (interrupt.hpp)
+  atom<std::uint8_t> no_quarantine{0};  // written by the G, read by its thread's signal handler
+  atom<std::int64_t> since{0};          // coarse time of the last park
   atom<interruptible*> waiting_on{nullptr};
 
   alignas(64) std::byte closure[closure_size];
@@ -134,7 +134,9 @@ struct alignas(64) G {
 
   // With wait_reason::io: the name of the operation, a literal.
   atom<const char*> waits_in{nullptr};
-  atom<int> waits_fd{-1};     // with wait_reason::io: the descriptor, if it is known
+  atom<int> waits_fd{-1};  // with wait_reason::io: the descriptor, if it is known
+  // CPU time in us, modulo 2^32, of all who have used this memory, as sysmon samples it (sight.hpp).
+  atom<std::uint32_t> cpu{0};
   scheduler* home = nullptr;  // whose memory this is, for good
   timer nap;
   own_thread own;
@@ -142,6 +144,7 @@ struct alignas(64) G {
   M* locked_m = nullptr;
   void* locals = nullptr;                 // g_has_locals (local.cpp)
   std::shared_ptr<stop_state> stop_with;  // g_has_stop_source
+  atom<const void*> stop_key{nullptr};    // the same for others, who compare it: dumps
   list_node stop_node;
   // g_guarded (overrun_watch.hpp). Written by the spawner, then by the G inside the runtime; to be followed
   // by others only while they hold it in user code.

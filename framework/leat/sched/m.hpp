@@ -16,6 +16,7 @@
 #include <leat/sched/g.hpp>
 #include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/p.hpp>
+#include <leat/sched/policy/fetch.hpp>
 #include <leat/sched/retake_gate.hpp>
 #include <leat/sched/seat.hpp>
 
@@ -27,15 +28,6 @@ class scheduler;
 struct g0_call {
   void (*fn)(void* arg) = nullptr;
   void* arg = nullptr;
-};
-
-// What an M fetched from elsewhere last, and how that went (steal.cpp, stand_back). The M's own.
-struct fetched_gs {
-  std::uint32_t many = 0;  // 0: judged
-  const P* on = nullptr;
-  std::int64_t at = 0;
-  std::uint64_t deeds = 0;  // spawns, readies, parks and yields on that P until then
-  std::uint32_t naps = 0;   // in a row: the last fetches were not worth it
 };
 
 struct alignas(64) M : fiber::thread {
@@ -56,10 +48,10 @@ struct alignas(64) M : fiber::thread {
   G* picked = nullptr;            // chosen by a parking G for g0 to deal with
   g0_call call;
   std::atomic<G*> caller{nullptr};  // the G for which g0 runs a blocking call
-  bool searching = false;           // counted in scheduler::searching_
-  bool spinning = false;            // counted in scheduler::spinning_
+  bool searching = false;           // counted in idle_set::searching_
+  bool spinning = false;            // counted in idle_set::spinning_
   std::uint32_t random = 1;
-  fetched_gs fetched;
+  fetch_policy fetch;
 
   // While it polls: Gs that are readied meanwhile, until it has, or gets, a P to run them on.
   bool collects = false;
@@ -77,17 +69,30 @@ struct alignas(64) M : fiber::thread {
 
   G* locked_g = nullptr;            // thread = own: runs this G only
   bool locked_over = false;         // and that one has ended
-  std::atomic<pthread_t> handle{};  // written by the thread itself
+  std::atomic<pthread_t> handle{};  // written by the thread itself; by who gives it up
   std::atomic<pid_t> tid{0};
   std::atomic<bool> exited{false};
   std::vector<G*> loot;  // room for a theft, capacity of a ring
 
   std::atomic<bool> frozen{false};  // stands still in its signal handler for good; written by sysmon
-  summons asked;
+  // Its G has been fenced, and it does not count as a thread of ours until it is back. Written by sysmon
+  // while it holds the M, then by the thread itself.
+  std::atomic<bool> apart{false};
+  std::atomic<bool> demoted{false};  // runs at the lowest priority; the same
+  thread_class former;               // before that; the same
+  probe asked;
+  std::atomic<std::uintptr_t> unwinding{0};  // unwind.hpp; by the thread itself
   run_note note;
+  std::int64_t cpu_counted = 0;  // sysmon: what its thread had used when a G was found on it last
+  lock_wait waits;
 };
 
 // Null on threads that are no M. Read anew after every switch: see fiber/thread_slot.hpp.
 inline M* current_m() noexcept { return static_cast<M*>(fiber::thread_slot::load()); }
+// Null where no G runs: on other threads, on g0, in a declared blocking call.
+inline G* current_g() noexcept {
+  const M* const m = current_m();
+  return m ? m->cur.load(std::memory_order_relaxed) : nullptr;
+}
 
 }  // namespace leat::sched

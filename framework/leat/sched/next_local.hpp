@@ -4,6 +4,8 @@
 // for what parks most.
 #pragma once
 #include <leat/fiber/switch.hpp>
+#include <leat/sched/life.hpp>
+#include <leat/sched/round.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
@@ -16,11 +18,11 @@ namespace leat::sched {
   for (int line = 0; line < 10; ++line) __builtin_prefetch(sp + line * 64);
 }
 
-// Steps 1 and 2 of a round as far as they need no g0. Null: let g0 look.
-[[gnu::always_inline]] inline G* scheduler::next_local(M& m, P& p) noexcept {
+// run_next, then the P's own ring, as far as that needs no g0. Null: let g0 look.
+[[gnu::always_inline]] inline G* round::next_local(M& m, P& p) noexcept {
   if (m.locked_g || p.attention.load(std::memory_order_relaxed)) [[unlikely]]
     return nullptr;
-  if (--p.quick_rounds == 0 && round_is_special(p)) [[unlikely]]
+  if (!p.round.is_quick() && is_special(p, m.sched)) [[unlikely]]
     return nullptr;
   G* g = p.run_next.load(std::memory_order_relaxed);
   if (g) {
@@ -33,7 +35,7 @@ namespace leat::sched {
     p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   // What needs more than a switch, or fails, is g0's business.
-  if (g->wants_own_thread() || (!g->ctx.stack && !give_stack(m, *g))) [[unlikely]] {
+  if (g->wants_own_thread() || (!g->ctx.stack && !life::give_stack(m, *g))) [[unlikely]] {
     m.picked = g;
     return nullptr;
   }
@@ -42,9 +44,8 @@ namespace leat::sched {
 
 // Leaves the current G for the next one, straight if there is one, else for g0, and tells why unless
 // that is none.
-[[gnu::always_inline]] inline void scheduler::switch_away(M& m, P* p, G& g, event_kind why,
-                                                          std::uint8_t detail, fiber::after_fn after,
-                                                          void* arg) noexcept {
+[[gnu::always_inline]] inline void round::switch_away(M& m, P* p, G& g, event_kind why, std::uint8_t detail,
+                                                      fiber::after_fn after, void* arg) noexcept {
   G* const next = p ? next_local(m, *p) : nullptr;
   m.cur.store(next, std::memory_order_relaxed);
   if (next) [[likely]] {
@@ -69,10 +70,10 @@ namespace leat::sched {
   P* const p = m->p.load(std::memory_order_relaxed);
   if (p) [[likely]] {
     bump(p->count.parks);
-    if (p->stolen_at != 0) [[unlikely]]
-      judge_theft(*p);
+    if (p->hand_off.was_stolen()) [[unlikely]]
+      round::assess_theft(*p);
   }
-  switch_away(*m, p, g, event_kind::parked, static_cast<std::uint8_t>(why), after, arg);
+  round::switch_away(*m, p, g, event_kind::parked, static_cast<std::uint8_t>(why), after, arg);
   return static_cast<M*>(g.ctx.on);
 }
 

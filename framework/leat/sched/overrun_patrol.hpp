@@ -28,9 +28,10 @@ class overrun_patrol {
 
   // Returns when it wants to be called again at the latest.
   std::int64_t look(std::int64_t now) noexcept;
-  std::shared_ptr<overrun_guard> begin_run(M& m, std::int64_t now) noexcept;
-  // Some G is in a run that may become too long: time must be kept.
-  bool suspects() const noexcept { return suspects_ > 0; }
+  // Begins to time a run of the M, which the caller holds in user code.
+  void begin_run(M& m, std::int64_t now) noexcept;
+  // Some G is in a run that may become too long, or is not out yet: time must be kept.
+  bool suspects() const noexcept { return suspects_ > 0 || untold_ > 0; }
   // Withdraws all questions; those that have been answered are settled.
   void end() noexcept;
 
@@ -38,25 +39,48 @@ class overrun_patrol {
   std::int64_t look_at(M& m, std::int64_t now) noexcept;
   std::int64_t mark(M& m, std::int64_t now) noexcept;
   std::int64_t escalate(M& m, std::int64_t now) noexcept;
-  std::int64_t ask(M& m, summons::state question, std::int64_t now) noexcept;
-  std::int64_t settle(M& m, summons::state answer, std::int64_t now) noexcept;
-  void close_question(run_note& n) noexcept;
   void forget(M& m) noexcept;
+  void stop_suspecting(run_note& n) noexcept;
   retake_gate::hold hold_run(M& m) noexcept;
-  bool prepare_freezing(M& m, std::int64_t now) noexcept;
   template <class F>
-  bool tell(M& m, overrun_step step, std::int64_t now, F f) noexcept;
-  bool raise(M& m, stop_level level, std::int64_t now) noexcept;
+  bool tell(M& m, overrun_news news, std::int64_t now, F f) noexcept;
+  std::int64_t raise(M& m, stop_level level, std::int64_t now) noexcept;
+  std::int64_t leave_alone(M& m, std::int64_t now) noexcept;
+  const char* holder_of_its_lock(M& m) const noexcept;
   void note_length(M& m, std::int64_t now) noexcept;
   static void note_length(overrun_guard& guard, std::int64_t ran) noexcept;
-  void bury(M& m, std::int64_t now) noexcept;
-  void replace_frozen(M& m) noexcept;
-  void give_up(M& m, const char* why) noexcept;
+
+  // overrun_end.cpp: from the fence on
+  std::int64_t fence(M& m, std::int64_t now) noexcept;
+  void restore_signals_of(const M& m) noexcept;
+  std::int64_t resist(run_note& n, std::int64_t now, const char* why) noexcept;
+  bool earlier_work_is_over(const M& m) const noexcept;
+  void take_away(M& m, retake_gate::hold held, std::int64_t now) noexcept;
+  std::int64_t look_at_fenced(M& m, std::int64_t now) noexcept;
+  std::int64_t ask(M& m, probe::state question, std::int64_t now) noexcept;
+  std::int64_t settle(M& m, probe::state answer, std::int64_t now) noexcept;
+  std::int64_t tell_out(M& m, std::int64_t now) noexcept;
+  std::int64_t try_later(M& m, std::int64_t now) noexcept;
+  void demote(M& m) noexcept;
+  void close_question(run_note& n) noexcept;
+
+  // overrun_lift.cpp: locks of those that run at the lowest priority
+  std::int64_t lift_if_awaited(std::int64_t now) noexcept;
+  static bool is_in_a_hurry() noexcept;
+  static void forget_hurry() noexcept;
+  bool waits_for_lock(M& m, std::int64_t now, std::int64_t& next) noexcept;
+  void lift() noexcept;
+  void lower() noexcept;
 
   scheduler& s_;
   int suspects_ = 0;
-  unsigned asked_to_go_ = 0;  // questions that may end in a quarantine
+  int fenced_ = 0;           // Ms whose note is of a G behind the fence: come_in stays up
+  int untold_ = 0;           // of these, not told yet
+  std::uint32_t epoch_ = 0;  // goes up whenever come_in is raised
   std::int64_t last_look_ = 0;
+  bool lowest_ = false;  // some M runs at the lowest priority, or did
+  bool lifted_ = false;  // and all of these run as others do for a while
+  bool ending_ = false;
   bool limit_told_ = false;
 };
 

@@ -10,6 +10,10 @@
 #include <leat/fiber/stack_pool.hpp>
 #include <leat/sched/events.hpp>
 #include <leat/sched/g.hpp>
+#include <leat/sched/policy/burst.hpp>
+#include <leat/sched/policy/hand_off.hpp>
+#include <leat/sched/policy/network_share.hpp>
+#include <leat/sched/policy/round.hpp>
 #include <leat/sched/run_queue.hpp>
 #include <leat/sched/timers.hpp>
 
@@ -43,35 +47,21 @@ struct alignas(64) P {
   atom<bool> retire{false};
   atom<M*> m{nullptr};          // who holds it; read by sysmon and thieves
   atom<std::uint32_t> turn{0};  // one more with each fresh slice; sysmon compares
-  // Rounds that need no look at the global queue's turn or the timers are only counted down.
-  std::uint32_t quick_rounds = 1;
-  std::uint32_t round = 0;    // as of the last that was not quick
-  std::uint32_t stretch = 1;  // quick_rounds began as
-  bool fair_turn = false;     // the 61st round: one from the global queue first
+  round_policy round;
+  bool fair_turn = false;  // this round takes one from the global queue first
   // Read by thieves to guess, taken by them only through the owner's gate.
   atom<G*> run_next{nullptr};
   atom<std::uint32_t> hand_offs{0};
-  // How many hand-offs through run_next wake nobody (schedule.cpp, hand_off).
-  std::uint32_t quiet_hand_offs = 0;
-  std::uint32_t hand_off_backoff = 0;
-  bool bursting = false;  // its owner pushes without full barriers (scheduler.hpp); counted in bursting_
-  // When run_next was last stolen; 0: the owner has judged it since (schedule.cpp, judge_theft).
-  std::int64_t stolen_at = 0;
-
-  // How long its Gs run from one look at the network to the next (idle.cpp, judge_stretch).
-  std::int64_t stretch_since = 0;
-  std::uint64_t stretch_switches = 0;
-  std::uint32_t long_stretches = 0;  // up by long_stretch with each long one, down by one with each look
-  static constexpr std::uint32_t long_stretch = 16, most_long_stretches = 256;
-  // Others are woken for what the network brings. One long stretch can be the kernel's doing.
-  bool shares_polled() const noexcept { return long_stretches > long_stretch; }
+  hand_off_policy hand_off;
+  burst_policy burst;
+  network_share_policy network;
 
   fiber::stack_cache stacks;
   stack_list<G, &G::link> free_gs;
   std::uint64_t next_id = 0, last_id = 0;  // ids are dealt to Ps in blocks
   P* idle_link = nullptr;                  // scheduler's lock
 
-  run_queue ring;
+  run_queue::owner ring;
   timer_heap timers;
   p_counters count;
   event_ring events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Places in the wake protocol (scheduler.hpp) where a delayed thread does the most harm. The windows are a
+// Places in the wake protocol (idle_set.hpp) where a delayed thread does the most harm. The windows are a
 // few instructions wide; no stress test hits two of them at once in reasonable time. In builds with debug
 // checks a test can have threads stopped there, elsewhere the places are nothing.
 //
@@ -13,7 +13,7 @@
 
 namespace leat::sched {
 
-enum class pause_place : unsigned char {
+enum class pause_site : unsigned char {
   before_waking,      // between 3 and 4
   searched_in_vain,   // in 4, still counted in searching_, though there was no idle P
   before_uncounting,  // between b and c
@@ -22,13 +22,13 @@ enum class pause_place : unsigned char {
 inline constexpr unsigned pause_places = 4;
 
 #if LEAT_DEBUG_CHECKS_ON
-inline std::atomic<void (*)(pause_place) noexcept> pause_hook{nullptr};  // set by tests, read by everybody
+inline std::atomic<void (*)(pause_site) noexcept> pause_hook{nullptr};  // set by tests, read by everybody
 
-inline void pause_point(pause_place at) noexcept {
+inline void pause_point(pause_site at) noexcept {
   if (auto* const hook = pause_hook.load(std::memory_order_acquire)) hook(at);  // pairs with the test's store
 }
 #else
-inline void pause_point(pause_place) noexcept {}
+inline void pause_point(pause_site) noexcept {}
 #endif
 
 }  // namespace leat::sched

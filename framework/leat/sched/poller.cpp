@@ -16,28 +16,20 @@ std::atomic<poller*> installed{nullptr};
 void use_poller(poller& p) noexcept {
   installed.store(&p, std::memory_order_seq_cst);
   const entered in;
-  if (scheduler* const s = scheduler::current()) s->use(p);
+  if (scheduler* const s = scheduler::current()) s->polls().use(p);
 }
 
 void use_installed_poller(scheduler& s) noexcept {
-  if (poller* const p = installed.load(std::memory_order_seq_cst)) s.use(*p);
-}
-
-// An M that has read the old one waits there, or is about to: the interrupt ends that wait in both cases.
-void scheduler::use(poller& p) noexcept {
-  poller* const old = poller_.exchange(&p, std::memory_order_acq_rel);
-  if (old != &p) old->interrupt();
+  if (poller* const p = installed.load(std::memory_order_seq_cst)) s.polls().use(*p);
 }
 
 std::uint64_t scheduler::io_waits() const noexcept {
   // Ends before beginnings, as in live().
   std::uint64_t ended = 0, begun = 0;
-  each_p([&](const P& p) { ended += p.count.io_ended.load(std::memory_order_acquire); });
-  each_p([&](const P& p) { begun += p.count.io_begun.load(std::memory_order_relaxed); });
+  ps_.each([&](const P& p) { ended += p.count.io_ended.load(std::memory_order_acquire); });
+  ps_.each([&](const P& p) { begun += p.count.io_begun.load(std::memory_order_relaxed); });
   return (begun > ended ? begun - ended : 0) + plain_io_waits.load(std::memory_order_relaxed);
 }
-
-void scheduler::expect_io() noexcept { wake_if_needed(); }
 
 void sleep_poller::wait(std::int64_t until) noexcept {
   // Acquire pairs with interrupt.

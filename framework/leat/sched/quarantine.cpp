@@ -16,13 +16,21 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <leat/base/log_output.hpp>
 #include <leat/base/mutex.hpp>
 #include <leat/fiber/annotate.hpp>
+#include <leat/fiber/overflow.hpp>
+#include <leat/sched/entered.hpp>
+#include <leat/sched/fence.hpp>
+#include <leat/sched/heap_mark.hpp>
 #include <leat/sched/interrupted.hpp>
 #include <leat/sched/leavable.hpp>
+#include <leat/sched/life.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/unwind.hpp>
 
 namespace leat::sched {
 namespace {
@@ -41,9 +49,30 @@ struct text_range {
   bool holds(std::uintptr_t pc) const noexcept { return pc >= low && pc < high; }
 };
 
+class text_ranges {
+ public:
+  void add(const dl_phdr_info& info) noexcept {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+      const auto& h = info.dlpi_phdr[i];
+      if (h.p_type != PT_LOAD || !(h.p_flags & PF_X) || n_ == std::size(all_)) continue;
+      const auto low = static_cast<std::uintptr_t>(info.dlpi_addr + h.p_vaddr);
+      all_[n_++] = {low, low + h.p_memsz};
+    }
+  }
+  bool hold(std::uintptr_t pc) const noexcept {
+    for (std::size_t i = 0; i < n_; ++i)
+      if (all_[i].holds(pc)) return true;
+    return false;
+  }
+
+ private:
+  text_range all_[48];
+  std::size_t n_ = 0;
+};
+
 // Written once, before the handler is installed.
-text_range leavable[32];
-std::size_t n_leavable = 0;
+text_ranges leavable;  // the program, Leat, plug-ins
+text_ranges shared;    // libraries with locks that everybody needs
 bool c_library_is_apart = false;
 
 // Files that are like the program. Never destroyed.
@@ -52,48 +81,65 @@ std::vector<std::string>& leavable_files() {
   return *all;
 }
 
+std::string_view file_of(const char* path) noexcept {
+  const std::string_view whole = path ? path : "";
+  return whole.substr(whole.rfind('/') + 1);  // npos + 1 is 0
+}
+
+bool has_shared_locks(std::string_view file) noexcept {
+  constexpr std::string_view names[] = {
+      "ld-",       "ld.so",     "ld64",    "libc.",   "libc-",     "libpthread", "libdl",
+      "librt",     "libresolv", "libnss_", "libanl",  "libstdc++", "libgcc_s",   "libc++",
+      "libunwind", "libatomic", "libasan", "libtsan", "libubsan",  "liblsan",    "libclang_rt"};
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](std::string_view n) { return file.starts_with(n); });
+}
+
 int note_module(dl_phdr_info* info, std::size_t, void*) {
   const std::string_view path = info->dlpi_name ? info->dlpi_name : "";
-  const std::string_view file = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  const std::string_view file = file_of(info->dlpi_name);
   const bool program = path.empty();
   const std::vector<std::string>& added = leavable_files();
-  if (!program && !file.starts_with("libleat_") && std::find(added.begin(), added.end(), path) == added.end())
-    return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& h = info->dlpi_phdr[i];
-    if (program && h.p_type == PT_INTERP) c_library_is_apart = true;
-    if (h.p_type != PT_LOAD || !(h.p_flags & PF_X) || n_leavable == std::size(leavable)) continue;
-    const auto low = static_cast<std::uintptr_t>(info->dlpi_addr + h.p_vaddr);
-    leavable[n_leavable++] = {low, low + h.p_memsz};
+  for (int i = 0; program && i < info->dlpi_phnum; ++i)
+    if (info->dlpi_phdr[i].p_type == PT_INTERP) c_library_is_apart = true;
+  if (program || file.starts_with("libleat_") || std::find(added.begin(), added.end(), path) != added.end()) {
+    leavable.add(*info);
+  } else if (has_shared_locks(file)) {
+    shared.add(*info);
   }
   return 0;
 }
 
-bool is_leavable(std::uintptr_t pc) noexcept {
-  for (std::size_t i = 0; i < n_leavable; ++i)
-    if (leavable[i].holds(pc)) return true;
+bool is_leavable(std::uintptr_t pc) noexcept { return leavable.hold(pc); }
+
+// A library that was loaded since is asked for its name. By the C library's table for unwinders, which takes
+// no lock.
+LEAT_UNWATCHED bool is_foreign_and_harmless(std::uintptr_t pc) noexcept {
+  if (shared.hold(pc)) return false;
+#if defined(DLFO_STRUCT_HAS_EH_DBASE)
+  dl_find_object found;
+  if (::_dl_find_object(reinterpret_cast<void*>(pc), &found) == 0 && found.dlfo_link_map)
+    return !has_shared_locks(file_of(found.dlfo_link_map->l_name));
+#endif
   return false;
 }
+
+// The unwinder finds its tables without the loader's lock, and may be used wherever a thread was interrupted.
+#if defined(DLFO_STRUCT_HAS_EH_DBASE)
+constexpr bool unwinds_without_lock = true;
+#else
+constexpr bool unwinds_without_lock = false;
+#endif
 
 // --- The signal -------------------------------------------------------------------------------------
 
 std::atomic<int> signal_number{0};  // 0: none is free
 
-// ThreadSanitizer keeps signals until the thread calls into it, which a hung one never does.
-using sigaction_fn = int (*)(int, const struct sigaction*, struct sigaction*);
-sigaction_fn real_sigaction() noexcept {
-  static const auto fn = [] {
-    void* const found = fiber::under_tsan ? ::dlsym(RTLD_DEFAULT, "__sigaction") : nullptr;
-    return found ? reinterpret_cast<sigaction_fn>(found) : static_cast<sigaction_fn>(&::sigaction);
-  }();
-  return fn;
-}
-
 void on_summons(int, siginfo_t*, void* context);
 
 bool is_ours(int number) noexcept {
   struct sigaction now = {};
-  return number != 0 && real_sigaction()(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+  return number != 0 && fiber::real_sigaction()(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
          now.sa_sigaction == on_summons;
 }
 
@@ -101,13 +147,16 @@ bool is_ours(int number) noexcept {
 void choose_signal() noexcept {
   for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
     struct sigaction now = {};
-    if (real_sigaction()(number, nullptr, &now) != 0) continue;
+    if (fiber::real_sigaction()(number, nullptr, &now) != 0) continue;
     if ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL) continue;
     struct sigaction ours = {};
     ours.sa_sigaction = on_summons;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigemptyset(&ours.sa_mask);
-    if (real_sigaction()(number, &ours, nullptr) != 0) continue;
+    // No other handler begins amid an answer, from which it might jump away; but faults are seen.
+    sigfillset(&ours.sa_mask);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP})
+      sigdelset(&ours.sa_mask, fault);
+    if (fiber::real_sigaction()(number, &ours, nullptr) != 0) continue;
     signal_number.store(number, std::memory_order_relaxed);
     return;
   }
@@ -118,53 +167,77 @@ void choose_signal() noexcept {
 
 struct walk {
   std::uintptr_t from;  // the interrupted instruction
-  summons* s;
+  probe* s;
+  bool at_call = false;      // it stands still in a system call there
   bool begun = false;        // past the handler's own frames
-  bool reached_end = false;  // the first frame of the G, and all before it may be left
+  bool reached_end = false;  // the first frame of the G
+  bool all_leavable = true;  // every frame so far
+  bool all_harmless = true;
   unsigned depth = 0;
 };
 
-_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* arg) {
+LEAT_UNWATCHED _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* arg) {
   auto& w = *static_cast<walk*>(arg);
   int at_instruction = 0;
   const std::uintptr_t ip = _Unwind_GetIPInfo(context, &at_instruction);
   if (++w.depth > 512) return _URC_END_OF_STACK;
   if (!w.begun && ip != w.from) return _URC_NO_REASON;
+  const bool innermost = !w.begun;
   w.begun = true;
-  if (!is_leavable(at_instruction ? ip : ip - 1)) return _URC_END_OF_STACK;
+  // A handler of the program's own stands on what it interrupted: neither is left, nor frozen.
+  if (at_instruction && !innermost) w.all_leavable = w.all_harmless = false;
+  const std::uintptr_t at = at_instruction ? ip : ip - 1;
+  if (!is_leavable(at)) {
+    w.all_leavable = false;
+    if (!(innermost && w.at_call) && !is_foreign_and_harmless(at)) w.all_harmless = false;
+  }
   if (w.s->frames < most_frames) w.s->trace[w.s->frames++] = reinterpret_cast<void*>(ip);
-  w.reached_end = _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&scheduler::g_main);
+  w.reached_end = _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&life::g_main);
   return w.reached_end ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-// The unwinder may be called only where the interrupted code is not the C library's, or its own.
-bool is_clean(summons& s, const interrupted& p) noexcept {
-  if (!can_leave() || !is_leavable(p.pc)) return false;
+// Where the program's own code may be an allocator, no place is known to be outside of it.
+LEAT_UNWATCHED bool own_code_is_known() noexcept {
+  return c_library_is_apart && (fiber::under_asan || fiber::under_tsan || heap_is_marked());
+}
+
+enum class site : unsigned char { unknown, harmless, clean };
+
+// Notes the frames as well.
+LEAT_UNWATCHED site look_around(M& m, const interrupted& p, bool stands_still_there) noexcept {
+  probe& s = m.asked;
+  s.frames = 0;
+  if (!own_code_is_known() || inside_heap()) return site::unknown;
+  if (!is_leavable(p.pc) && !unwinds_without_lock) return site::unknown;
   walk w{p.pc, &s};
-  (void)_Unwind_Backtrace(look_at_frame, &w);
-  return w.reached_end;
+  w.at_call = stands_still_there;
+  if (!walk_interrupted(m, p.pc, look_at_frame, &w) || !w.reached_end) return site::unknown;
+  if (w.all_leavable) return site::clean;
+  return w.all_harmless ? site::harmless : site::unknown;
 }
 
-LEAT_UNWATCHED std::int64_t thread_cpu_ns() noexcept {
-  timespec t{};
-  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+LEAT_UNWATCHED void note_trace(M& m, const G& g, const interrupted& p, bool may_walk) noexcept {
+  probe& s = m.asked;
+  s.frames = 0;
+  if (may_walk && (unwinds_without_lock || is_leavable(p.pc))) {
+    walk w{p.pc, &s};
+    (void)walk_interrupted(m, p.pc, look_at_frame, &w);
+  }
+  if (s.frames < 2) s.frames = fiber::frames_from(*g.ctx.stack, p.pc, p.fp, p.link, s.trace, most_frames);
 }
 
-[[noreturn]] LEAT_UNWATCHED void stand_still(summons& s) noexcept {
+[[noreturn]] LEAT_UNWATCHED void stand_still(probe& s) noexcept {
   // Not those that the C library needs for itself, which pthread_sigmask leaves alone.
   sigset_t all;
   sigfillset(&all);
   (void)::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   fiber::note_handed_over(&s);
-  s.word.store(summons::frozen, std::memory_order_release);  // pairs with read_answer
+  s.word.store(probe::frozen, std::memory_order_release);  // pairs with read_answer
   static std::uint32_t never = 0;
   for (;;) (void)::syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
 constexpr unsigned stands_still = 10;  // looks at the same system call, each after twice the time: some ms
-constexpr unsigned most_in_own_code = 1000;
-constexpr std::int64_t move_takes = 100'000;  // ns of CPU time: what it was doing then is over
 
 // Calls that the C library wraps in ways that are not safe in a handler.
 struct old_itimerspec {
@@ -173,7 +246,7 @@ struct old_itimerspec {
 
 // One shot each time: were the timer faster than the handler, the thread would never get on. If it has not
 // got on at all, it is given more time.
-LEAT_UNWATCHED void look_again_soon(const summons& s) noexcept {
+LEAT_UNWATCHED void look_again_soon(const probe& s) noexcept {
   old_itimerspec t;
   const auto odd = static_cast<long>(s.looks.load(std::memory_order_relaxed) * 2654435761u >>
                                      20);  // up to 4 us: never in step with a loop
@@ -184,61 +257,56 @@ LEAT_UNWATCHED void look_again_soon(const summons& s) noexcept {
 // On g0, when the stack of the G has been left: the thread is an owner that has just entered.
 void after_leaving(void* arg) noexcept {
   M& m = *static_cast<M*>(arg);
-  m.cur.store(nullptr, std::memory_order_relaxed);
-  const bool kept = m.gate.enter() || m.gate.enter_slow() == retake_gate::entry::kept;
-  m.yield_asked.store(false, std::memory_order_relaxed);
-  if (!kept) m.sched.back_without_g();
+  if (!m.gate.enter()) (void)m.gate.enter_slow();
   (void)::pthread_sigmask(SIG_SETMASK, &m.asked.mask, nullptr);
-  m.asked.word.store(summons::left, std::memory_order_release);  // pairs with read_answer
+  life::back_from_fence(m);
+  m.asked.word.store(probe::left, std::memory_order_release);  // pairs with read_answer
 }
 
 LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
-  summons& s = m.asked;
+  probe& s = m.asked;
   // Both seq_cst, as in put_question: either this one sees the question, or that one sends another signal.
   (void)s.under_way.exchange(0, std::memory_order_seq_cst);
   std::uint32_t question = s.word.load(std::memory_order_seq_cst);  // a; pairs with put_question
-  if (!summons::is_question(question)) return;
-  if (!s.word.compare_exchange_strong(question, summons::answering, std::memory_order_acq_rel)) return;  // b
-  const auto say = [&s](summons::state a) LEAT_UNWATCHED {
+  if (!probe::is_question(question)) return;
+  if (!s.word.compare_exchange_strong(question, probe::answering, std::memory_order_acq_rel)) return;  // b
+  const auto say = [&s](probe::state a) LEAT_UNWATCHED {
     s.word.store(a, std::memory_order_release);  // pairs with read_answer
   };
-  s.frames = 0;
   G* const g = read_unwatched(m.cur);
-  if (m.gate.in_runtime() || m.gate.entries() != s.entries || !g) return say(summons::entered);  // c
+  if (m.gate.in_runtime() || m.gate.entries() != s.entries || !g) {  // c
+    s.frames = 0;
+    return say(probe::entered);
+  }
   const interrupted p = place_of(&context);
+  // Where they are blocked, a fault amid a walk would end the program.
+  const bool may_walk =
+      sigismember(&context.uc_sigmask, SIGSEGV) == 0 && sigismember(&context.uc_sigmask, SIGBUS) == 0;
   s.still = p.registers == s.registers && at_system_call(p) ? s.still + 1 : 0;
   s.registers = p.registers;
-  s.cpu = thread_cpu_ns();
-  const bool clean = question != summons::freeze && is_clean(s, p);
-  const auto note_frames = [&]() LEAT_UNWATCHED {
-    if (!clean) s.frames = fiber::frames_from(*g->ctx.stack, p.pc, p.fp, p.link, s.trace, most_frames);
-  };
-  if (question == summons::where) {  // d
-    note_frames();
-    return say(summons::seen);
+  if (question == probe::where) {  // d
+    note_trace(m, *g, p, may_walk);
+    return say(probe::seen);
   }
-  if (leat::detail::mutexes_held() != 0 || g->shields.load(std::memory_order_relaxed) != 0)
-    return say(summons::locked);  // e
-  // Before that it may stand where it stood at the last look, in the middle of something.
-  if (s.cpu_then < 0) s.cpu_then = s.cpu;
-  const bool moved_on = s.cpu >= s.cpu_then + move_takes || s.still >= stands_still;
   const unsigned looks = s.looks.load(std::memory_order_relaxed) + 1;
-  const bool last_look = looks >= s.most_looks || s.still >= stands_still;
-  const bool may_hold_locks = c_library_is_apart && !is_leavable(p.pc);
-  if (question == summons::freeze && moved_on && (!may_hold_locks || last_look)) {  // h
-    note_frames();
-    stand_still(s);
-  }
-  if (!clean || !moved_on) {  // f
+  const bool stands = s.still >= stands_still;
+  const bool last_look = looks >= s.most_looks || stands;
+  site here = site::unknown;
+  if (may_walk && leat::detail::mutexes_held() == 0 && g->no_quarantine.load(std::memory_order_relaxed) == 0)
+    here = look_around(m, p, stands);
+  // Leaving is better, since the thread goes on: freezing waits until a place for it was sought for long.
+  const bool may_freeze = !can_leave() || looks >= s.most_looks / 2 || stands;
+  if (here == site::harmless && may_freeze) stand_still(s);  // f
+  if (here == site::clean && !can_leave()) stand_still(s);   // f
+  if (here != site::clean) {                                 // g
     s.looks.store(looks, std::memory_order_relaxed);
-    if (is_leavable(p.pc)) ++s.looks_in_own_code;
-    s.no_place = last_look || s.looks_in_own_code >= most_in_own_code;
-    if (s.no_place || s.timer < 0) return say(summons::unclean);
+    s.no_place = last_look;
+    if (s.no_place || s.timer < 0) return say(probe::unclean);
     s.word.store(question, std::memory_order_release);
     look_again_soon(s);
     return;
   }
-  (void)m.gate.enter();  // g
+  (void)m.gate.enter();  // e
   // Until the signal's stack has been left, no other handler may begin on it.
   sigset_t all;
   sigfillset(&all);
@@ -256,15 +324,28 @@ LEAT_UNWATCHED void on_summons(int, siginfo_t*, void* context) {
 
 }  // namespace
 
+namespace {
+
+// To log needs no runtime, but it is a call into Leat like any other: one that was replaced says no more. And
+// a sink of the user's may come into the runtime, while others wait until it has returned.
+void end_if_fenced() noexcept {
+  const M* const m = current_m();
+  const G* const g = m && !m->gate.in_runtime() ? m->cur.load(std::memory_order_relaxed) : nullptr;
+  if (g && is_fenced(*g)) pass_gate();
+}
+
+}  // namespace
+
 void add_leavable_file(const char* path) { leavable_files().emplace_back(path); }
 
 void prepare_quarantine() noexcept {
   static std::once_flag once;
   std::call_once(once, [] {
     (void)::dl_iterate_phdr(note_module, nullptr);
-    // The unwinder finds its tables at its first use, which must not be in a handler.
-    (void)_Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
+    prepare_walks();
     choose_signal();
+    find_out_about_heap();
+    leat::detail::before_log.store(end_if_fenced, std::memory_order_relaxed);
   });
 }
 
@@ -277,7 +358,32 @@ void unblock_quarantine_signal() noexcept {
   (void)::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
 }
 
-bool can_leave() noexcept { return may_switch_in_handler && c_library_is_apart; }
+bool can_leave() noexcept { return may_switch_in_handler && own_code_is_known(); }
+bool can_freeze() noexcept { return own_code_is_known(); }
+
+namespace {
+
+constexpr int kept_signals[] = {SIGINT, SIGQUIT};
+struct sigaction kept_actions[std::size(kept_signals)];
+std::atomic<bool> actions_noted{false};
+
+}  // namespace
+
+void note_signals() noexcept {
+  for (std::size_t i = 0; i < std::size(kept_signals); ++i)
+    (void)::sigaction(kept_signals[i], nullptr, &kept_actions[i]);
+  actions_noted.store(true, std::memory_order_release);  // pairs with restore_signals
+}
+
+void restore_signals() noexcept {
+  if (!actions_noted.load(std::memory_order_acquire)) return;
+  for (std::size_t i = 0; i < std::size(kept_signals); ++i) {
+    struct sigaction now = {};
+    if (::sigaction(kept_signals[i], nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO)) continue;
+    if (now.sa_handler == SIG_IGN && kept_actions[i].sa_handler != SIG_IGN)
+      (void)::sigaction(kept_signals[i], &kept_actions[i], nullptr);
+  }
+}
 
 namespace {
 
@@ -298,12 +404,12 @@ void end_looks(M& m) noexcept {
 
 }  // namespace
 
-put put_question(M& m, summons::state question) noexcept {
+put put_question(M& m, probe::state question) noexcept {
   // Somebody may have taken the signal for himself meanwhile.
   if (!is_ours(signal_number.load(std::memory_order_relaxed))) choose_signal();
   const int number = signal_number.load(std::memory_order_relaxed);
   if (number == 0) return put::no_signal;
-  if (question != summons::where) begin_looks(m, number);
+  if (question == probe::settle) begin_looks(m, number);
   m.asked.word.store(question, std::memory_order_seq_cst);  // pairs with answer
   if (m.asked.under_way.exchange(1, std::memory_order_seq_cst) != 0) return put::done;
   if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return put::done;
@@ -311,20 +417,20 @@ put put_question(M& m, summons::state question) noexcept {
   return withdraw_question(m) ? put::refused : put::done;
 }
 
-summons::state read_answer(M& m) noexcept {
+probe::state read_answer(M& m) noexcept {
   const std::uint32_t w = m.asked.word.load(std::memory_order_acquire);  // pairs with answer
-  if (!summons::is_answer(w)) return summons::none;
-  m.asked.word.store(summons::none, std::memory_order_relaxed);
-  m.asked.answer = static_cast<summons::state>(w);
-  if (w == summons::frozen) fiber::note_taken_over(&m.asked);
+  if (!probe::is_answer(w)) return probe::none;
+  m.asked.word.store(probe::none, std::memory_order_relaxed);
+  m.asked.answer = static_cast<probe::state>(w);
+  if (w == probe::frozen) fiber::note_taken_over(&m.asked);
   end_looks(m);
   return m.asked.answer;
 }
 
 bool withdraw_question(M& m) noexcept {
   std::uint32_t w = m.asked.word.load(std::memory_order_relaxed);
-  if (!summons::is_question(w) ||
-      !m.asked.word.compare_exchange_strong(w, summons::none, std::memory_order_relaxed))
+  if (!probe::is_question(w) ||
+      !m.asked.word.compare_exchange_strong(w, probe::none, std::memory_order_relaxed))
     return false;
   end_looks(m);
   return true;

@@ -1,62 +1,55 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Taking a G off its thread although it does not come into the runtime.
+// What becomes of the thread of a G that has been fenced (fence.hpp). The G is out by then; here nothing is
+// urgent, and nothing may do harm.
 //
 // Roles. sysmon asks; the thread of the M answers, in the handler of a signal that sysmon sends to it. The
 // handler interrupts the thread between two instructions, so what it reads of the M is what the thread itself
 // would read there: whether it is in the runtime is not a guess.
 //
-// Variables, per M: summons::word (none, a question, answering, an answer), the gate's in_runtime and entries
+// Variables, per M: probe::word (none, a question, answering, an answer), the gate's in_runtime and entries
 // (retake_gate.hpp), cur.
 //
 //   sysmon                                         the thread, in the handler
-//    1 has held the M in user code: entries = n     a reads word; no question: returns
-//    2 entries still n after so long: writes the    b question -> answering by CAS; lost: returns
-//      question and n, sends the signal             c in_runtime is 1, or entries is not n, or there is no
+//    1 has fenced the G: entries = n                a reads word; no question: returns
+//    2 writes the question and n, sends the         b question -> answering by CAS; lost: returns
+//      signal                                       c in_runtime is 1, or entries is not n, or there is no
 //    3 reads an answer: settles it, word = none       cur: answers `entered`, returns
 //    4 none for too long: question -> none by CAS   d where: answers `seen`, with its trace, and returns
-//      (lost: it is being answered; 3)              e a lock of Leat's is held: answers `locked`, returns
-//                                                   f leave, and the place is not clean: answers `unclean`
-//                                                   g leave: in_runtime = 1, switches to g0, which answers
-//                                                     `left` there and comes in through the gate as any owner
-//                                                   h freeze, and it stands in the program's code, or still
-//                                                   in
-//                                                     a system call, or was looked at for long: answers
-//                                                     `frozen`, blocks all signals, waits for ever;
-//                                                     in_runtime stays 0
+//      (lost: it is being answered; 3)              e settle, and the place is clean: in_runtime = 1,
+//                                                     switches to g0, which answers `left` there and comes in
+//                                                     through the gate as any owner
+//                                                   f settle, and the place is harmless: answers `frozen`,
+//                                                     blocks all signals, waits for ever; in_runtime stays 0
+//                                                   g settle, and neither: looks again in a few microseconds;
+//                                                     after so many looks answers `unclean`
 //
-// Without a timer that makes the thread look again (RLIMIT_SIGPENDING), each look is a question of its own:
-// `unclean` without no_place, and sysmon asks again.
+// After `unclean` the thread runs on at the lowest priority, and sysmon asks again later and later. It may
+// also come in by itself, and leaves the G's stack there (end_fenced in threads.cpp). Without a timer that makes
+// the thread look again (RLIMIT_SIGPENDING), each look is a question of its own.
 //
-// Either the G comes in or it is quarantined, never both: in_runtime is written by this thread alone. If the
-// first store of an entry (step 1 of the gate) comes before the signal, c refuses. If not, g and h take the
+// Either the thread comes in or it is taken, never both: in_runtime is written by this thread alone. If the
+// first store of an entry (step 1 of the gate) comes before the signal, c refuses. If not, e and f take the
 // thread away before that store, and it is never made.
 // Forbidden: a question meant for one run of a G catches the next one. Every entry since 1 is counted in
 // entries, since the word of the gate has not been quiet since then; c compares.
 // Forbidden: sysmon gives up and the thread leaves all the same: 4 against b, by CAS on one word.
-// Forbidden: the P is used twice. At g the thread is an owner that enters, and learns there whether it still
-// has its P. At h in_runtime is 0 for good: sysmon borrows the P through the gate, and keeps it.
-// Forbidden: a false deadlock while a G has left and is not yet accounted for: sysmon counts itself in
-// without_p_ from 2 to 3.
 //
-// Where a G can be left (f): at an instruction of the program itself or of a library of Leat, called by such
-// code alone up to the first frame of the G, as the unwinder tells. Then nobody's lock is held that others
-// cannot know of: not malloc's, not the loader's, not stdio's. Leat's own code is safe because all it does to
-// shared state is done inside the runtime or under a lock that e sees; the one exception, the one-to-one
-// ring, is told to come in as well from the moment that a G is suspected (entered.hpp, come_in). A ring
-// operation that began before that is over when the thread has used some CPU time since, which g and h
-// require. In other libraries, with a C library that is linked statically, with sanitizers, and on machines
-// whose unwinder cannot pass a signal frame (ARM EHABI), Gs are only frozen.
+// Clean (e): an instruction of the program itself or of a library of Leat, called by such code alone up to
+// the first frame of the G, as the unwinder tells, outside the allocator (heap_mark.hpp), without a lock of
+// Leat's, and not under no_quarantine. Then nobody's lock is held that others cannot know of, and the thread can go on with
+// other Gs.
 //
-// What is frozen keeps its locks. Where it stands still (h): in the program's own code the C library's are
-// not held, unless it was called from there with one (a callback of dl_iterate_phdr); in a system call that
-// does not end, malloc's are not. Only one that was never seen in its own code, in thousands of looks, may be
-// stopped in the middle of malloc. So that sysmon does not meet that lock right afterwards, it makes ready
-// before the question (overrun.cpp, prepare_freezing): its P is with another M, whose thread runs, and what
-// its joiner will be told is made. After the answer it allocates nothing, and lets go of nothing that it
-// might be the last to hold.
+// Harmless (f): the thread holds no lock that the rest of the program needs. It is outside the allocator,
+// holds no lock of Leat's, and no frame up to the first one of the G is of the C library, the loader, the C++
+// library or a sanitizer: these have locks that all share (the loader's, stdio's, the locale's, the time
+// zone's). The one exception is a system call that it stands still in, called directly. Frames of other
+// libraries are allowed: such a library's own lock stays held, as it would while the call goes on.
 //
-// Stress: tests/sched/quarantine_storm_test.cpp, tests/csp/overrun_test.cpp.
+// Who can know neither never stops anybody: a C library that is linked statically, an allocator that took the
+// place of ours, an unwinder that cannot pass a signal frame (ARM EHABI). There Gs are only fenced.
+//
+// Stress: tests/sched/quarantine_storm_test.cpp, tests/sched/heap_mark_test.cpp, tests/csp/overrun_test.cpp.
 #pragma once
 #include <atomic>
 
@@ -76,8 +69,15 @@ void prepare_quarantine() noexcept;
 // The thread may have inherited a mask that blocks it.
 void unblock_quarantine_signal() noexcept;
 
-// Can a G ever be left here, or only frozen?
+// Can a thread ever leave the stack of its G here?
 bool can_leave() noexcept;
+// Can it ever be known that a place is harmless?
+bool can_freeze() noexcept;
+// Puts back what the C library has changed for a call that may never end: system() ignores SIGINT and SIGQUIT
+// meanwhile.
+void restore_signals() noexcept;
+// The actions of SIGINT and SIGQUIT as they are now are the ones to restore.
+void note_signals() noexcept;
 
 // sysmon. Unless done the question is withdrawn.
 enum class put : unsigned char {
@@ -85,9 +85,9 @@ enum class put : unsigned char {
   refused,    // the kernel takes no more signals (RLIMIT_SIGPENDING): later perhaps
   no_signal,  // none is free
 };
-put put_question(M& m, summons::state question) noexcept;
+put put_question(M& m, probe::state question) noexcept;
 // sysmon. `none`: there is no answer yet.
-summons::state read_answer(M& m) noexcept;
+probe::state read_answer(M& m) noexcept;
 // sysmon. False: it has been, or is being, answered.
 bool withdraw_question(M& m) noexcept;
 

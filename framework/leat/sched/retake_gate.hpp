@@ -26,10 +26,10 @@
 // Asker:         a lock asking   b word quiet or look -> asked by CAS   c heavy barrier
 //                d in_runtime 1: asked -> look by CAS; done
 //                e in_runtime 0: asked -> borrowed by CAS; then look (given back) or taken (release)
-// Holder:        as an asker, who also comes to an M without a P: taken -> asked_later in b, back to taken in
-// d
-//                and when it is done. Since only the owner writes quiet, every entry after a hold is counted
-//                in entries: as long as these stay the same, the owner has been in user code without a break.
+// Holder:        as an asker, who also comes to an M without a P: taken -> asked_later in b, back to taken
+//                in d and when it is done. Since only the owner writes quiet, every entry after a hold is
+//                counted in entries: as long as these stay the same, the owner has been in user code without
+//                a break.
 //
 // What each step forbids:
 // - Without 2 and c, the owner's 1 can be delayed past its 3 while d reads 0 and 3 reads quiet: both use
@@ -67,6 +67,11 @@ class retake_gate {
     return w == fenced && still_fenced();
   }
   entry enter_slow() noexcept;
+  // The owner's next entry takes the slow way, as if somebody had looked. In a simulated world (world.hpp).
+  void arm() noexcept {
+    std::uint32_t w = rest_;
+    (void)word_.compare_exchange_strong(w, look, std::memory_order_relaxed);
+  }
   // The owner's light barrier for other handshakes: what it needs to know is at hand here.
   void light_barrier() const noexcept {
     if (rest_ == quiet) [[likely]]

@@ -5,7 +5,6 @@
 //   }
 #pragma once
 #include <exception>
-#include <functional>
 #include <type_traits>
 
 #include <leat/sched/options.hpp>

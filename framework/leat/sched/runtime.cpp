@@ -7,75 +7,49 @@
 #include <cstdlib>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 
 #include <leat/base/check.hpp>
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
+#include <leat/base/units.hpp>
 #include <leat/fiber/overflow.hpp>
 #include <leat/sched/crash.hpp>
 #include <leat/sched/local.hpp>
 #include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/promptness.hpp>
 #include <leat/sched/quarantine.hpp>
+#include <leat/sched/report.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/sysmon.hpp>
 #include <leat/sched/time.hpp>
+#include <leat/sched/world.hpp>
 
 namespace leat::sched {
 
-std::atomic<scheduler*> scheduler::current_{nullptr};
-std::atomic<bool> scheduler::taken_{false};
-std::atomic<int> scheduler::plain_threads_[2];
-std::atomic<unsigned> scheduler::entering_in_{0};
-
 namespace {
 
-struct plain_visit {
-  unsigned depth = 0;
-  unsigned half = 0;  // of plain_threads_
-};
-thread_local constinit plain_visit visit;
+std::exception_ptr no_thread_at_all(int error) {
+  return std::make_exception_ptr(
+      std::system_error(error, std::generic_category(),
+                        "leat::run needs a thread beside the one that calls it, and the system refuses it; " +
+                            thread_start::what_to_raise()));
+}
+
+const runtime_options& checked(const runtime_options& o) {
+  if (const std::string wrong = check_options(o); !wrong.empty()) throw std::invalid_argument(wrong);
+  return o;
+}
 
 }  // namespace
 
-// Not inlined: where a G may be, the address of a thread_local must not be kept (fiber/thread_slot.hpp).
-[[gnu::noinline]] void scheduler::plain_thread_enters() noexcept {
-  if (visit.depth++ == 0) {
-    visit.half = entering_in_.load(std::memory_order_relaxed);
-    plain_threads_[visit.half].fetch_add(1, std::memory_order_seq_cst);
-  }
-  // While nobody else keeps the time: what it wakes has been blocked until now, not until sysmon fell asleep.
-  const scheduler* const s = current();
-  if (!s || s->sysmon_deep_.load(std::memory_order_relaxed))
-    coarse_now_.store(now_ns(), std::memory_order_relaxed);
-}
-
-[[gnu::noinline]] void scheduler::plain_thread_leaves() noexcept {
-  // Release pairs with make_none_current.
-  if (--visit.depth == 0) plain_threads_[visit.half].fetch_sub(1, std::memory_order_release);
-}
-
-void scheduler::make_none_current() noexcept {
-  // A plain thread counts itself and then reads current_; we clear that and then read the counts. One half
-  // after the other: while we wait for one, those who come count in the other and cannot keep us here; and
-  // one that chose its half long ago may be in either.
-  current_.store(nullptr, std::memory_order_seq_cst);
-  for (int halves = 0; halves < 2; ++halves) {
-    const unsigned old = entering_in_.load(std::memory_order_relaxed);
-    entering_in_.store(old ^ 1, std::memory_order_relaxed);
-    while (plain_threads_[old].load(std::memory_order_seq_cst) != 0) ::usleep(20);
-  }
-  taken_.store(false, std::memory_order_release);
-}
-
 scheduler::scheduler(const runtime_options& options)
-    : options_(options),
-      poller_(&own_poller_),
-      ps_(std::make_unique<std::atomic<P*>[]>(runtime_options::max_procs)),
-      chunks_(std::make_unique<std::atomic<G*>[]>(max_chunks)) {
-  if (const std::string wrong = check_options(options_); !wrong.empty()) throw std::invalid_argument(wrong);
+    : options_(checked(options)),
+      world_(world::take_next()),
+      idle_(*this, options.cpus),
+      threads_(options.max_threads, options.max_quarantined) {
   prepare_barriers();
   report_crashes();
   prepare_quarantine();
@@ -85,164 +59,143 @@ scheduler::scheduler(const runtime_options& options)
     n = std::min(chosen.procs, options_.max_threads);
     log_debug("sched", "procs = auto: {} ({})", n, chosen.why);
   }
-  CPU_ZERO(&cpus_);
-  if (options_.cpus.empty()) {
-    (void)::sched_getaffinity(0, sizeof cpus_, &cpus_);
-  } else {
-    for (const unsigned cpu : options_.cpus) CPU_SET(cpu, &cpus_);
-  }
   fiber::stack_error error;
   default_stacks_ = fiber::stack_pool::process_wide().region_for(options_.stack, error);
   if (!default_stacks_) throw fiber::out_of_stacks(error);
-  coarse_now_.store(now_ns(), std::memory_order_relaxed);
-  lock_guard hold(lock_);
-  ms_.reserve(std::size_t{options_.max_threads} + options_.max_quarantined);  // frozen ones stay in the list
+  coarse_clock.store(now_ns(), std::memory_order_relaxed);
   for (unsigned i = 0; i < n; ++i) {
-    P* const p = new P(i, options_.run_queue, n > 1);
-    p->stacks.bind(*default_stacks_);
-    ps_[i].store(p, std::memory_order_release);
-    busy_ps_.fetch_add(1, std::memory_order_relaxed);
-    push_idle_p_locked(*p);
+    auto made = std::make_unique<P>(i, options_.run_queue, n > 1);
+    made->stacks.bind(*default_stacks_);
+    P& p = *made;
+    ps_.add(std::move(made));
+    idle_.add_p(p);
   }
-  all_ps_.store(n, std::memory_order_release);
-  procs_.store(n, std::memory_order_relaxed);
+  ps_.want(n);
 }
 
-scheduler::~scheduler() {
-  each_p([](P& p) {
-    while (p.free_gs.pop()) {
-    }
-    delete &p;
-  });
-  {
-    lock_guard hold(pool_lock_);
-    while (pool_.pop()) {
-    }
-  }
-  const std::size_t n = n_chunks_.load(std::memory_order_acquire);
-  for (std::size_t c = 0; c < n; ++c) {
-    G* const gs = chunks_[c].load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < chunk_gs; ++i) {
-      delete gs[i].watch.load(std::memory_order_relaxed);  // of a quarantined one
-      gs[i].~G();
-    }
-    ::operator delete (gs, std::align_val_t{alignof(G)});
-  }
-}
-
-std::uint64_t scheduler::live() const noexcept {
-  // Ends before beginnings: a G counted as ended is then counted as begun too.
-  std::uint64_t ended = foreign_finished_.load(std::memory_order_acquire);
-  each_p([&](const P& p) {
-    ended += p.count.finished.load(std::memory_order_acquire);
-  });  // pairs with publish_end
-  std::uint64_t begun = foreign_spawned_.load(std::memory_order_relaxed);
-  each_p([&](const P& p) { begun += p.count.spawned.load(std::memory_order_relaxed); });
-  return begun > ended ? begun - ended : 0;
-}
+scheduler::~scheduler() = default;
 
 bool scheduler::run(G* main_g) {
   main_g_ = main_g;
   const prompt_thread prompt;
+  const world_clock time(world_);
+  if (world_) coarse_clock.store(now_ns(), std::memory_order_relaxed);
   (void)admit_foreign_g();
   submit(nullptr, main_g);
-  sysmon watch(*this);
-  watch.run();  // until done_
+  if (start_first_thread()) {
+    sysmon watch(*this);
+    watch.run();  // until done_
+  } else {
+    const int e = threads_.starter().last_error();
+    give_up_main(no_thread_at_all(e != 0 ? e : ENOMEM));
+  }
+  time.stop();  // threads are waited for in real time
   return shut_down_threads();
+}
+
+// Without any thread nothing would ever run, and nobody would be there to say so. Threads that have just
+// ended elsewhere may count against a limit for a moment longer, so this asks for a second.
+bool scheduler::start_first_thread() noexcept {
+  constexpr std::int64_t patience = 1'000'000'000;
+  const std::int64_t until = real_now_ns() + patience;
+  for (;;) {
+    if (threads_.live() > 0 || is_done()) return true;
+    if (real_now_ns() >= until) return false;
+    ::usleep(2'000);
+    idle_.wake_if_needed();
+  }
+}
+
+void scheduler::fail_main(std::exception_ptr why) noexcept {
+  main_failure_ = std::move(why);
+  done_.store(true, std::memory_order_seq_cst);
+  for_sysmon_.call();
+}
+
+// The main G was queued, and no thread has come for it.
+void scheduler::give_up_main(std::exception_ptr why) noexcept {
+  done_.store(true, std::memory_order_seq_cst);
+  idle_.drop_all();
+  main_failure_ = std::move(why);
+  gs_alive_.end_foreign();
+  main_g_->become(g_status::dead);
+  recycle(nullptr, main_g_);
 }
 
 // --- The end ----------------------------------------------------------------------------------------
 
-void scheduler::stop_all(stop_level level) noexcept {
-  M* const m = enter(current_m());
-  each_g([&](G& g) {
-    const g_status s = g.status.load(std::memory_order_relaxed);
-    if (&g == main_g_ || s == g_status::idle || s == g_status::dead || s == g_status::quarantined) return;
-    stop(m, &g, level);
+namespace {
+
+bool is_left(const scheduler& s, const G& g) noexcept {
+  const g_status is = g.status.load(std::memory_order_relaxed);
+  return &g != s.main_g() && is != g_status::idle && is != g_status::dead && is != g_status::quarantined;
+}
+
+// It may end meanwhile: what is read may be mixed from before and after.
+LEAT_UNWATCHED void report_left(const G& g) noexcept {
+  char name[sizeof g.name] = {};
+  for (std::size_t i = 0; i + 1 < sizeof name && g.name[i]; ++i) name[i] = g.name[i];
+  const std::uint64_t id = g.id;
+  const g_status is = g.status.load(std::memory_order_relaxed);
+  log_warning("sched", "  G {} '{}': {} {}", id, static_cast<const char*>(name), to_string(is),
+              is == g_status::waiting ? to_string(g.reason.load(std::memory_order_relaxed)) : "");
+}
+
+void stop_all(scheduler& s, stop_level level) noexcept {
+  M* const m = scheduler::enter(current_m());
+  s.gs().each([&](G& g) {
+    if (is_left(s, g)) s.stop(m, &g, level);
   });
-  leave(m);
+  scheduler::leave(m);
 }
 
 // On the main G: until it is the only one left. Ends are not announced, so this looks now and then.
-void scheduler::wait_for_others(std::int64_t until) {
+void wait_for_others(scheduler& s, std::int64_t until) {
   std::int64_t nap = 20'000;
-  for (int i = 0; i < 50 && live() > 1; ++i) leat::yield();
-  while (live() > 1 && now_ns() < until) {
-    (void)sleep_until(std::min(now_ns() + nap, until));
+  for (int i = 0; i < 50 && s.live() > 1; ++i) leat::yield();
+  while (s.live() > 1 && now_ns() < until) {
+    (void)s.sleep_until(std::min(now_ns() + nap, until));
     nap = std::min<std::int64_t>(nap * 2, 2'000'000);
   }
 }
 
+}  // namespace
+
 void scheduler::end_from_main() {
   {
     // With the lock: a plain thread's G is counted in live() by now, or refused.
-    lock_guard hold(lock_);
+    lock_guard hold(ending_);
     stopping_.store(true, std::memory_order_relaxed);
   }
   main_g_->stop.store(stop_level::none, std::memory_order_relaxed);
-  const std::int64_t grace = options_.grace.count();
   if (live() > 1) {
-    stop_all(stop_level::asked);
-    wait_for_others(now_ns() + grace);
+    stop_all(*this, stop_level::asked);
+    wait_for_others(*this, to_ns(saturating_add(now(), options_.grace)));
   }
   if (live() > 1) {
-    stop_all(stop_level::insisted);
-    wait_for_others(now_ns() + grace);
+    stop_all(*this, stop_level::insisted);
+    wait_for_others(*this, to_ns(saturating_add(now(), options_.grace)));
   }
   if (live() > 1) {
     log_warning("sched",
-                "{} Gs did not end within twice the grace of {} ms after main had returned:", live() - 1,
-                grace / 1'000'000);
-    each_g([&](G& g) {
-      const g_status s = g.status.load(std::memory_order_relaxed);
-      if (&g == main_g_ || s == g_status::idle || s == g_status::dead || s == g_status::quarantined) return;
-      log_warning("sched", "  G {} '{}': {} {}", g.id, g.name, to_string(s),
-                  s == g_status::waiting ? to_string(g.reason.load(std::memory_order_relaxed)) : "");
+                "{} Gs did not end within twice the grace of {} after main had returned:", live() - 1,
+                format_duration(options_.grace));
+    gs_.each([&](G& g) {
+      if (is_left(*this, g)) report_left(g);
     });
   }
-  if (const unsigned n = quarantined_.load(std::memory_order_relaxed); n > 0)
-    log_warning("sched", "{} quarantined Gs are left, {} of them with a thread that stands still", n,
-                frozen_.load(std::memory_order_relaxed));
+  if (const unsigned n = counts_.quarantined(); n > 0)
+    log_warning("sched", "{} quarantined Gs are left: {} threads run on behind a fence, {} stand still", n,
+                counts_.fenced(), counts_.frozen());
   done_.store(true, std::memory_order_seq_cst);
-  sysmon_event_.signal();
+  for_sysmon_.call();
 }
 
-// On the calling thread. True: every thread has ended.
-bool scheduler::shut_down_threads() noexcept {
-  const std::int64_t until = now_ns() + std::max<std::int64_t>(options_.grace.count(), 50'000'000);
-  bool all = true;
-  // The list only grows, and not any more: new_thread refuses once done_ is set.
-  std::vector<M*> ms;
-  {
-    lock_guard hold(lock_);
-    for (auto& m : ms_) ms.push_back(m.get());
-  }
-  for (M* m : ms) {
-    if (m->frozen.load(std::memory_order_relaxed)) {
-      ::pthread_detach(m->handle);
-      all = false;
-      continue;
-    }
-    while (!m->exited.load(std::memory_order_acquire)) {
-      m->event.signal();
-      network().interrupt();
-      // One that runs a G without a P, or in a blocking call, is not waited for.
-      if (now_ns() > until) break;
-      ::usleep(50);
-    }
-    if (!take_last_p(*m)) {
-      if (m->handle != pthread_t{}) (void)::pthread_join(m->handle, nullptr);
-    } else {
-      if (m->handle != pthread_t{}) (void)::pthread_detach(m->handle);  // none: it has not begun yet
-      all = false;
-    }
-  }
-  return all;
-}
+namespace {
 
 // From an M that seems to be in user code for good. Should it come back, it finds its P gone, and stops
 // (rejoin): no G runs on beside a runtime that has ended. False: it has ended meanwhile.
-bool scheduler::take_last_p(M& m) noexcept {
+bool take_last_p(M& m) noexcept {
   while (!m.exited.load(std::memory_order_acquire)) {
     // Without a P it cannot come by one any more: it stands in user code, in a blocking call, or stopped.
     if (!m.p.load(std::memory_order_relaxed)) return true;
@@ -252,7 +205,7 @@ bool scheduler::take_last_p(M& m) noexcept {
     if (m.gate.try_borrow()) {
       if (P* p = m.p.exchange(nullptr, std::memory_order_relaxed)) {
         p->m.store(nullptr, std::memory_order_relaxed);
-        without_p_.fetch_add(1, std::memory_order_relaxed);
+        m.sched.gs_alive().add_without_p();
       }
       m.gate.keep();
       return true;
@@ -262,13 +215,38 @@ bool scheduler::take_last_p(M& m) noexcept {
   return false;
 }
 
-bool scheduler::all_gs_free() const noexcept {
+}  // namespace
+
+// On the calling thread. True: every thread has ended.
+bool scheduler::shut_down_threads() noexcept {
+  const std::int64_t until =
+      to_ns(saturating_add(now(), std::max<nanoseconds>(options_.grace, std::chrono::milliseconds(50))));
   bool all = true;
-  each_g([&](const G& g) {
-    const g_status s = g.status.load(std::memory_order_relaxed);
-    // A quarantined one is free when no task handle refers to it any more.
-    all &= s == g_status::idle ||
-           (s == g_status::quarantined && g.join.load(std::memory_order_relaxed) == join_detached);
+  threads_.close();
+  while (for_sysmon_.dumps() && now_ns() < until) ::usleep(50);
+  if (for_sysmon_.dumps()) all = false;
+  threads_.each([&](M& m) {
+    if (m.apart.load(std::memory_order_relaxed)) {
+      (void)::pthread_detach(m.handle);
+      all = false;
+      return;
+    }
+    while (!m.exited.load(std::memory_order_acquire)) {
+      m.event.signal();
+      polls_.network().interrupt();
+      // One that runs a G without a P, or in a blocking call, is not waited for.
+      if (now_ns() > until) break;
+      ::usleep(50);
+    }
+    if (!take_last_p(m)) {
+      if (m.handle != pthread_t{}) (void)::pthread_join(m.handle, nullptr);
+    } else {
+      // None: it has not begun yet, and finds the handle of this thread instead (thread_main).
+      if (const pthread_t its = m.handle.exchange(::pthread_self(), std::memory_order_relaxed);
+          its != pthread_t{})
+        (void)::pthread_detach(its);
+      all = false;
+    }
   });
   return all;
 }
@@ -280,7 +258,9 @@ struct main_call {
   void* arg;
 };
 
-void dump_current(int fd, void* s) { static_cast<scheduler*>(s)->dump(fd); }
+void dump_current(int fd, void* s) {
+  dump(*static_cast<scheduler*>(s), fd, {.patience_ms = dump_of_sysmon.patience_ms});
+}
 
 // SIGQUIT: all Gs, then the program goes on. The handler that was there before is put back at the end.
 class quit_report {
@@ -289,7 +269,7 @@ class quit_report {
     struct sigaction ours = {};
     ours.sa_handler = [](int) {
       const int saved = errno;
-      if (scheduler* s = scheduler::current()) s->ask_for_dump();
+      if (scheduler* s = scheduler::current()) s->for_sysmon().ask_for_dump();
       errno = saved;
     };
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
@@ -309,7 +289,7 @@ class quit_report {
 void run_main(const runtime_options& options, void (*fn)(void*), void* arg) {
   if (current_m()) throw std::logic_error("leat::run was called from inside a runtime; spawn a G instead");
   auto s = std::make_unique<scheduler>(options);
-  if (!scheduler::make_current(*s))
+  if (!current_scheduler::set(*s))
     throw std::logic_error("leat::run: another runtime is running in this program");
   use_installed_poller(*s);
   main_call c{fn, arg};
@@ -327,17 +307,17 @@ void run_main(const runtime_options& options, void (*fn)(void*), void* arg) {
   bool all_ended = false;
   {
     quit_report on_quit;
+    note_signals();
     add_last_words(dump_current, s.get());
     all_ended = s->run(g);
     remove_last_words(dump_current, s.get());
   }
-  scheduler::make_none_current();
+  current_scheduler::clear();
   const std::exception_ptr failure = s->main_failure();
-  // Threads that are still in user code come back to a scheduler that exists, and stop there for good.
   if (all_ended) {
     scheduler::leave_behind(std::move(s));
   } else {
-    (void)s.release();
+    scheduler::keep_for_good(std::move(s));
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -4,119 +4,88 @@
 #include <algorithm>
 
 #include <leat/base/clock.hpp>
+#include <leat/sched/interrupt.hpp>
+#include <leat/sched/life.hpp>
 #include <leat/sched/next_local.hpp>
 #include <leat/sched/pause_point.hpp>
+#include <leat/sched/round.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/world.hpp>
 
 namespace leat::sched {
-namespace {
-
-constexpr std::uint32_t fairness_round = 61;  // Go's: a prime, so that it does not beat with user loops
-constexpr std::uint32_t timer_round = 8;      // reading the clock costs as much as a switch
-constexpr std::size_t little = 8;             // see stand_back
-constexpr std::uint32_t most_quiet_hand_offs = 4095;
-
-}  // namespace
 
 M* scheduler::enter_slow(M* m) noexcept {
-  if (m->gate.enter_slow() == retake_gate::entry::lost) return m->sched.rejoin(m);
+  if (m->gate.enter_slow() == retake_gate::entry::lost) return life::rejoin(m);
+  if (world* const w = m->sched.simulated()) [[unlikely]] {
+    m->gate.arm();
+    return w->gives_way(*m) ? round::requeue(m) : m;
+  }
   if (m->yield_asked.load(std::memory_order_relaxed)) {
     m->yield_asked.store(false, std::memory_order_relaxed);
-    return m->sched.requeue(m);
+    return round::requeue(m);
   }
   return m;
 }
 
 // --- Where a runnable G goes ------------------------------------------------------------------------
 
-void scheduler::push_global(G* g) noexcept {
-  {
-    lock_guard hold(lock_);
-    global_.push(g);
-    note_global_size_locked();
-  }
-  wake_if_needed();
-}
-
-void scheduler::push_local(P& p, G* g, queued_as as) noexcept {
+void round::push_local(scheduler& s, P& p, G* g, idle_set::from as) noexcept {
   if (p.ring.push(g)) [[likely]] {
     // Alone, this P is the only one and busy: there is nobody to wake.
-    if (p.shared.load(std::memory_order_relaxed)) wake_after_push(p);
+    if (p.shared.load(std::memory_order_relaxed)) s.idle().wake_after_push(p);
     return;
   }
   // Half of the ring and the new one go to the global queue in one batch.
   g_queue batch;
   const std::uint32_t n = p.ring.spill_half([&](G* x) { batch.push_back(x); });
-  if (n == 0 && p.ring.push(g)) return wake_if_needed();  // thieves made room meanwhile
+  if (n == 0 && p.ring.push(g)) return s.idle().wake_if_needed();  // thieves made room meanwhile
   batch.push_back(g);
   bump(p.count.overflows);
   p.events.add(event_kind::overflowed, g->id, 0, n + 1);
-  {
-    lock_guard hold(lock_);
-    if (as == queued_as::spawned) {
-      global_.spill(std::move(batch));
-    } else {
-      global_.append(std::move(batch));
-    }
-    note_global_size_locked();
-  }
-  wake_if_needed();
+  s.idle().push_batch(std::move(batch), as);
+  s.idle().wake_if_needed();
 }
 
-// A G readied by the running one goes to run_next and is usually run a moment later, when its waker
-// parks. Waking another core for it costs thousands of times more than the switch, and would tear a
-// talking pair apart; not waking leaves it waiting when the waker goes on computing. So wakes are
-// rationed by success: one that ended in a theft of run_next, after which the waker went on for longer than
-// a wake takes, makes the next one come at once (judge_theft); any other doubles the number of hand-offs
-// until the next. sysmon looks after what is left.
-[[gnu::always_inline]] inline void scheduler::hand_off(P& p, G* g) noexcept {
+[[gnu::noinline]] void round::assess_theft(P& p) noexcept { p.hand_off.assess(now_ns()); }
+
+namespace {
+
+[[gnu::noinline]] void wake_for_hand_off(scheduler& s, P& p) noexcept {
+  if (s.idle().anybody_searches()) return;
+  p.hand_off.woke();
+  s.idle().wake_one();
+}
+
+// A G readied by the running one runs next on the same P; who else is woken for it says policy/hand_off.hpp.
+[[gnu::always_inline]] inline void hand_off(scheduler& s, P& p, G* g) noexcept {
   G* const old = p.run_next.load(std::memory_order_relaxed);
   p.run_next.store(g, std::memory_order_relaxed);
   if (old) [[unlikely]]
-    return push_local(p, old, queued_as::woken);
-  if (p.quiet_hand_offs > 0) {
-    --p.quiet_hand_offs;
-    return;
-  }
-  if (idle_ps_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    wake_for_hand_off(p);
+    return round::push_local(s, p, old, idle_set::from::wakes);
+  if (p.hand_off.may_wake() && s.idle().idle_ps() != 0) [[unlikely]]
+    wake_for_hand_off(s, p);
 }
 
-[[gnu::noinline]] void scheduler::wake_for_hand_off(P& p) noexcept {
-  if (searching_.load(std::memory_order_relaxed) != 0) return;
-  p.hand_off_backoff = std::min(p.hand_off_backoff * 2 + 1, most_quiet_hand_offs);
-  p.quiet_hand_offs = p.hand_off_backoff;
-  wake_one();
-}
-
-// The owner's current G is about to give way: was it worth waking somebody for the one it had readied?
-[[gnu::noinline]] void scheduler::judge_theft(P& p) noexcept {
-  constexpr std::int64_t cost_of_a_wake = 15'000;
-  if (now_ns() - p.stolen_at > cost_of_a_wake) {
-    p.quiet_hand_offs = 0;
-    p.hand_off_backoff = 0;
-  }
-  p.stolen_at = 0;
-}
-
-[[gnu::noinline]] void scheduler::ready_without_p(G* g) noexcept {
+[[gnu::noinline]] void ready_without_p(scheduler& s, G* g) noexcept {
   M* const here = current_m();
-  if (!here || !here->collects) return push_global(g);
+  if (!here || !here->collects) return s.idle().push(g);
   here->polled.push_back(g);
 }
+
+}  // namespace
 
 [[gnu::always_inline]] inline void scheduler::ready_here(M* m, G* g) noexcept {
   g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) [[unlikely]]
-    return ready_without_p(g);
+    return ready_without_p(*this, g);
   // It runs next, as a rule. Its stack is the caller's business, who may know where that is before the G is
   // at hand.
   __builtin_prefetch(g->closure);
   __builtin_prefetch(&g->ctx);
   bump(p->count.readies);
   p->events.add(event_kind::readied, g->id);
-  hand_off(*p, g);
+  hand_off(*this, *p, g);
 }
 
 void scheduler::ready(M* m, G* g) noexcept {
@@ -131,152 +100,127 @@ void make_ready(M* m, G* g) noexcept {
   if (scheduler* const s = scheduler::current()) s->ready(nullptr, g);
 }
 
+namespace {
+// Apart, so that the quick way keeps nothing across a call.
+[[gnu::noinline]] void end_wait_slowly_and_make_ready(M* m, G* g) noexcept {
+  end_wait_of(m, *g);
+  make_ready(m, g);
+}
+}  // namespace
+
+void end_wait_and_make_ready(M* m, G* g) noexcept {
+  if (!m || !end_wait_at_once(m->gate, *g)) [[unlikely]]
+    return end_wait_slowly_and_make_ready(m, g);
+  m->sched.ready_here(m, g);
+}
+
 void scheduler::submit(M* m, G* g) noexcept {
   g->become(g_status::runnable);
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) {
-    if (m) foreign_spawned_.fetch_add(1, std::memory_order_relaxed);
-    return push_global(g);
+    if (m) gs_alive_.begin_foreign();
+    return idle_.push(g);
   }
   bump(p->count.spawned);
   p->events.add(event_kind::created, g->id);
-  push_local(*p, g, queued_as::spawned);
+  round::push_local(*this, *p, g, idle_set::from::spawns);
 }
 
 bool scheduler::admit_foreign_g() noexcept {
-  lock_guard hold(lock_);
+  lock_guard hold(ending_);
   if (stopping() || done_.load(std::memory_order_relaxed)) return false;
-  foreign_spawned_.fetch_add(1, std::memory_order_relaxed);
+  gs_alive_.begin_foreign();
   return true;
 }
 
 // --- Where the next G comes from --------------------------------------------------------------------
 
-// A round that is not quick. True: it must go through g0, for the global queue or for timers.
-bool scheduler::round_is_special(P& p) noexcept {
-  const std::uint32_t round = p.round += p.stretch;
-  p.stretch = p.quick_rounds =
-      std::min(timer_round - round % timer_round, fairness_round - round % fairness_round);
-  if (round % fairness_round == 0 && global_size_.load(std::memory_order_relaxed) > 0) {
+bool round::is_special(P& p, scheduler& s) noexcept {
+  const round_policy::kind kind = p.round.next(s.idle().queued() > 0);
+  if (kind == round_policy::kind::takes_global) {
     p.fair_turn = true;
     return true;
   }
-  if (round % timer_round != 0) return false;
-  if (due_size_.load(std::memory_order_relaxed) > 0) return true;
+  if (kind != round_policy::kind::looks_at_timers) return false;
+  if (s.idle().queued_due() > 0) return true;
   const std::int64_t due = p.timers.next();
   return due != timer_heap::no_timer && due <= now_ns();
 }
 
-G* scheduler::take_global(M& m, P& p, bool one) noexcept {
-  if (global_size_.load(std::memory_order_relaxed) == 0) return nullptr;
-  G* first = nullptr;
+namespace {
+
+G* take_global(M& m, P& p, bool one) noexcept {
+  scheduler& s = m.sched;
+  if (s.idle().queued() == 0) return nullptr;
+  const std::size_t most = m.fetch.most<std::size_t>(one ? 1 : p.ring.capacity() / 2);
   std::uint32_t n = 0;
-  {
-    lock_guard hold(lock_);
-    const std::size_t len = global_.size();
-    if (len == 0) return nullptr;
-    std::size_t want = 1;
-    if (!one) {
-      want = std::min({len / procs() + 1, static_cast<std::size_t>(p.ring.capacity()) / 2, len});
-      if (m.fetched.naps > 0) want = std::min(want, little);
-      want = std::max<std::size_t>(want, 1);
-    }
-    first = one ? global_.pop_fairly(coarse_now()) : global_.pop();
-    // A G is out of the queue before it is in the ring: there thieves may take it, and its link changes
-    // hands. The ring is empty as a rule; after a round for timers it need not be.
-    for (n = 1; n < want && p.ring.size() < p.ring.capacity(); ++n) (void)p.ring.push(global_.pop());
-    note_global_size_locked();
-  }
-  note_fetched(m, p, n);
+  G* const first = s.idle().take(p, most, one, s.coarse_now(), n);
+  if (!first) return nullptr;
+  round::note_fetched(m, p, n);
   p.turn.store(p.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   p.events.add(event_kind::took_global, first->id, 0, n);
   return first;
 }
 
-unsigned scheduler::spin_limit() const noexcept {
-  if (options_.spinning) return std::min(*options_.spinning, procs());
-  const int busy = static_cast<int>(procs()) - idle_ps_.load(std::memory_order_relaxed);
-  return static_cast<unsigned>(std::max(1, busy / 2));
+int spin_limit(const scheduler& s) noexcept {
+  if (s.options().spinning) return static_cast<int>(std::min(*s.options().spinning, s.procs()));
+  const int busy = static_cast<int>(s.procs()) - s.idle().idle_ps();
+  return std::max(1, busy / 2);
 }
 
-bool scheduler::try_spin(M& m) noexcept {
-  if (m.spinning) return true;
-  const int limit = static_cast<int>(spin_limit());
-  int now = spinning_.load(std::memory_order_relaxed);
-  do {
-    if (now >= limit) return false;
-  } while (!spinning_.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
-  int most = most_spinning_.load(std::memory_order_relaxed);
-  while (now + 1 > most && !most_spinning_.compare_exchange_weak(most, now + 1, std::memory_order_relaxed)) {
-  }
-  m.spinning = true;
-  if (!m.searching) {
-    m.searching = true;
-    searching_.fetch_add(1, std::memory_order_seq_cst);
-  }
-  return true;
-}
+}  // namespace
 
-// True: this was the last one that searched.
-bool scheduler::stop_searching(M& m) noexcept {
-  if (m.spinning) {
-    m.spinning = false;
-    spinning_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  if (!m.searching) return false;
-  m.searching = false;
-  return searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
-}
-
-// Somebody other than `except`'s owner could use another M: queued Gs, timers to be watched, with `io` also
-// the network.
 bool scheduler::work_visible(const P* except, bool io) const noexcept {
-  if (global_size_.load(std::memory_order_acquire) > 0)
-    return true;  // before the rings; pairs with note_global_size_locked
+  if (idle_.queued_before_look() > 0) return true;  // before the rings; pairs with idle_set::note_size
   bool seen = false;
-  each_p([&](const P& p) {
-    seen |= !p.ring.empty() || (&p != except && p.timers.next() != timer_heap::no_timer);
+  ps_.each([&](const P& p) {
+    seen |= !p.ring.seen().empty() || (&p != except && p.timers.next() != timer_heap::no_timer);
   });
   return seen || (io && io_expected());
 }
 
-G* scheduler::found_work(M& m, G* g) noexcept {
+namespace {
+
+G* found_work(M& m, G* g) noexcept {
+  scheduler& s = m.sched;
   if (m.searching) [[unlikely]] {
-    if (stop_searching(m)) {
-      barrier_before_look();
+    if (s.idle().stop_searching(m)) {
+      s.idle().barrier_before_look();
       P* const p = m.p.load(std::memory_order_relaxed);
-      if (work_visible(p, p->shares_polled())) wake_one();
+      if (s.work_visible(p, p->network.shares())) s.idle().wake_one();
     }
   }
   return g;
 }
 
-std::int64_t scheduler::earliest_timer() const noexcept {
-  std::int64_t least = timer_heap::no_timer;
-  each_p([&](const P& p) { least = std::min(least, p.timers.next()); });
-  return least;
-}
+}  // namespace
 
-// On g0, holding a P. Null: the P is gone, and the M has to sleep or exit.
-G* scheduler::find_runnable(M& m) noexcept {
+G* round::find_runnable(M& m) noexcept {
+  scheduler& s = m.sched;
   bool once_more = false;  // came back from the last look: one pass even if spinning is not allowed
   for (;;) {
     P& p = *m.p.load(std::memory_order_relaxed);
     if (p.attention.load(std::memory_order_relaxed)) [[unlikely]] {
       (void)p.attention.exchange(false, std::memory_order_acq_rel);  // pairs with set_procs
       // Release pairs with steal: the last pop without a CAS is over before the first thief comes.
-      if (all_ps_.load(std::memory_order_relaxed) > 1 && !p.shared.load(std::memory_order_relaxed)) {
+      if (s.ps().made() > 1 && !p.shared.load(std::memory_order_relaxed)) {
         p.ring.let_thieves_in();
         p.shared.store(true, std::memory_order_release);
       }
       if (p.retire.load(std::memory_order_acquire) && retire_p(m, p)) return nullptr;
     }
-    if (done_.load(std::memory_order_acquire)) {
-      stop_searching(m);
-      release_p(m);
+    if (s.is_done()) {
+      s.idle().stop_searching(m);
+      s.idle().release_p(m);
       return nullptr;
     }
-    run_due_timers(&m, p);
+    if (world* const w = s.simulated()) [[unlikely]] {
+      m.gate.arm();
+      p.attention.store(true, std::memory_order_relaxed);
+      if (G* const g = w->next(m, p)) return found_work(m, g);
+      p.attention.store(false, std::memory_order_relaxed);  // nobody can run: as in any runtime
+    }
+    run_due_timers(s, &m, p);
     if (m.picked) {
       G* g = m.picked;
       m.picked = nullptr;
@@ -288,45 +232,32 @@ G* scheduler::find_runnable(M& m) noexcept {
     }
     if (G* g = next_local(m, p)) return found_work(m, g);
     if (m.picked || p.fair_turn || p.attention.load(std::memory_order_relaxed)) continue;
-    if (p.ring.empty_for_owner()) end_burst(p);
-    if (m.fetched.many != 0 && p.ring.empty_for_owner() && stand_back(m, p)) continue;
+    if (p.ring.empty()) s.idle().end_burst(p);
+    if (m.fetch.is_to_assess() && p.ring.empty() && stand_back(m, p)) continue;
     if (G* g = take_global(m, p, false)) return found_work(m, g);
-    if (io_expected()) {
+    if (s.io_expected()) {
       poll(m);
       if (take_polled(m, p)) continue;
     }
-    const int passes = try_spin(m) ? 4 : (m.searching || once_more ? 1 : 0);
+    const int passes = s.idle().try_spin(m, spin_limit(s)) ? 4 : (m.searching || once_more ? 1 : 0);
     once_more = false;
     if (passes > 0)
       if (G* g = steal(m, p, passes)) return found_work(m, g);
     if (m.picked) continue;
-    if (!p.ring.empty_for_owner() || p.run_next.load(std::memory_order_relaxed)) continue;
+    if (!p.ring.empty() || p.run_next.load(std::memory_order_relaxed)) continue;
 
-    // Steps a to e of the protocol in scheduler.hpp.
-    {
-      lock_guard hold(lock_);
-      if (global_.empty() && !p.attention.load(std::memory_order_relaxed)) {
-        p.m.store(nullptr, std::memory_order_relaxed);
-        m.p.store(nullptr, std::memory_order_relaxed);
-        push_idle_p_locked(p);
-      }
-    }
-    if (m.p.load(std::memory_order_relaxed)) continue;
-    pause_point(pause_place::before_uncounting);
-    stop_searching(m);
-    barrier_before_look();
-    bool seen = global_size_.load(std::memory_order_acquire) > 0;  // as in work_visible
-    each_p([&](const P& other) { seen |= !other.ring.empty(); });
-    if (!seen && earliest_timer() > now_ns()) return nullptr;
-    P* back = nullptr;
-    {
-      lock_guard hold(lock_);
-      back = pop_idle_p_locked();
-    }
+    // Steps a to e of the protocol in idle_set.hpp.
+    if (!s.idle().give_up_p(m, p)) continue;
+    pause_point(pause_site::before_uncounting);
+    s.idle().stop_searching(m);
+    s.idle().barrier_before_look();
+    bool seen = s.idle().queued_before_look() > 0;  // as in work_visible
+    s.ps().each([&](const P& other) { seen |= !other.ring.seen().empty(); });
+    if (!seen && s.ps().earliest_timer() > now_ns()) return nullptr;
+    P* const back = s.idle().take_p();
     if (!back) return nullptr;
     acquire_p(m, *back);
-    m.searching = true;
-    searching_.fetch_add(1, std::memory_order_seq_cst);
+    s.idle().begin_search(m);
     once_more = true;
   }
 }
@@ -337,46 +268,49 @@ M* scheduler::park(M* m, wait_reason why, fiber::after_fn after, void* arg) noex
   return park_here(m, *m->cur.load(std::memory_order_relaxed), why, after, arg);
 }
 
-void scheduler::queue_again(void* arg) noexcept {
+namespace {
+
+void queue_again(void* arg) noexcept {
   auto* const g = static_cast<G*>(arg);
   auto& on = *static_cast<M*>(g->ctx.on);
   P* const p = on.p.load(std::memory_order_relaxed);
-  if (!p || !p->ring.push(g)) on.sched.push_global(g);
+  if (!p || !p->ring.push(g)) on.sched.idle().push(g);
 }
 
-void scheduler::queue_again_and_wake(void* arg) noexcept {
+void queue_again_and_wake(void* arg) noexcept {
   scheduler& s = static_cast<M*>(static_cast<G*>(arg)->ctx.on)->sched;
   queue_again(arg);
   // No barrier: this G was not queued before and is no new work; an M that misses it now finds it later.
-  if (s.idle_ps_.load(std::memory_order_relaxed) > 0) [[unlikely]]
-    s.wake_if_needed();
+  if (s.idle().idle_ps() > 0) [[unlikely]]
+    s.idle().wake_if_needed();
 }
+
+}  // namespace
 
 M* scheduler::yield(M* m, bool waking) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
   P& p = *m->p.load(std::memory_order_relaxed);
-  if (m->locked_g) return requeue(m);
+  if (m->locked_g) return round::requeue(m);
   // Nobody else here: g0 would only find this G again, unless others wait in the global queue.
-  if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty_for_owner()) {
-    if (global_size_.load(std::memory_order_relaxed) == 0 && p.timers.next() == timer_heap::no_timer &&
+  if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty()) {
+    if (idle_.queued() == 0 && p.timers.next() == timer_heap::no_timer &&
         !p.attention.load(std::memory_order_relaxed)) {
       bump(p.count.yields);
       return m;
     }
-    return requeue(m);
+    return round::requeue(m);
   }
   // The G goes to the ring only when its stack has been left; until then no thief may see it. The next
   // one is taken first, so there is room for it.
   g.become(g_status::runnable);
   bump(p.count.yields);
-  if (p.stolen_at != 0) [[unlikely]]
-    judge_theft(p);
-  switch_away(*m, &p, g, event_kind::none, 0, waking ? queue_again_and_wake : queue_again, &g);
+  if (p.hand_off.was_stolen()) [[unlikely]]
+    round::assess_theft(p);
+  round::switch_away(*m, &p, g, event_kind::none, 0, waking ? queue_again_and_wake : queue_again, &g);
   return static_cast<M*>(g.ctx.on);
 }
 
-// To the tail of the global queue, behind everything that was woken meanwhile.
-M* scheduler::requeue(M* m) noexcept {
+M* round::requeue(M* m) noexcept {
   G& g = *m->cur.load(std::memory_order_relaxed);
   g.become(g_status::preempted);
   if (P* p = m->p.load(std::memory_order_relaxed)) {
@@ -388,8 +322,8 @@ M* scheduler::requeue(M* m) noexcept {
     auto& on = *static_cast<M*>(me->ctx.on);
     const bool lost_p = !on.p.load(std::memory_order_relaxed);
     me->become(g_status::runnable);
-    on.sched.push_global(me);
-    if (lost_p) on.sched.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+    on.sched.idle().push(me);
+    if (lost_p) on.sched.leave_without_p();
   };
   // Through g0: it looks at the global queue, which a straight switch would not.
   m->cur.store(nullptr, std::memory_order_relaxed);

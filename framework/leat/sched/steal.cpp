@@ -4,7 +4,6 @@
 // last resort another's run_next.
 #include <sched.h>
 #include <time.h>
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -12,17 +11,14 @@
 #include <leat/base/cpu.hpp>
 #include <leat/base/random.hpp>
 #include <leat/sched/next_local.hpp>
+#include <leat/sched/round.hpp>
 #include <leat/sched/scheduler.hpp>
 
 namespace leat::sched {
 namespace {
 
-constexpr std::int64_t tiny_g = 160;        // ns, with what fetching it costs
-constexpr std::uint32_t worth_judging = 8;  // Gs
-constexpr std::int64_t shortest_nap = 100'000, longest_nap = 800'000;
-
-std::uint64_t deeds_of(const P& p) noexcept {
-  const auto get = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
+std::uint64_t activity_of(const P& p) noexcept {
+  const auto get = [](const atom<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
   return get(p.count.spawned) + get(p.count.readies) + get(p.count.parks) + get(p.count.yields);
 }
 
@@ -35,15 +31,15 @@ std::uint64_t deeds_of(const P& p) noexcept {
 
 }  // namespace
 
-// Readies what is due in the heap of `of`, in the order of the deadlines: into the ring, and what finds no
+// In the order of the deadlines: into the ring of m's P, and what finds no
 // room there into the global queue. While that holds some, new ones queue behind them, and the ring is filled
 // from there.
-bool scheduler::run_due_timers(M* m, P& of) noexcept {
+bool round::run_due_timers(scheduler& s, M* m, P& of) noexcept {
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
-  const bool backlog = p && due_size_.load(std::memory_order_relaxed) > 0;
+  const bool backlog = p && s.idle().queued_due() > 0;
   if (of.timers.next() == timer_heap::no_timer && !backlog) return false;
   const std::int64_t now = now_ns();
-  coarse_now_.store(now, std::memory_order_relaxed);
+  coarse_clock.store(now, std::memory_order_relaxed);
   g_queue no_room;
   bool any = false;
   for (;;) {
@@ -67,17 +63,15 @@ bool scheduler::run_due_timers(M* m, P& of) noexcept {
     if (n < std::size(due)) break;
   }
   if (!no_room.empty() || backlog) {
-    lock_guard hold(lock_);
-    global_.append_due(std::move(no_room));
-    while (p && global_.size_due() > 0 && p->ring.size() < p->ring.capacity())
-      (void)p->ring.push(global_.pop_due());
-    note_global_size_locked();
+    s.idle().push_due(std::move(no_room), p);
   }
-  if (any) wake_if_needed();
+  if (any) s.idle().wake_if_needed();
   return any;
 }
 
-G* scheduler::steal_run_next(P& victim) noexcept {
+namespace {
+
+G* steal_run_next(P& victim) noexcept {
   const std::uint32_t seen = victim.hand_offs.load(std::memory_order_relaxed);
   // The waker is often still inside the call that woke this M: waiting for it to leave takes microseconds,
   // sleeping and being woken again takes many.
@@ -95,7 +89,7 @@ G* scheduler::steal_run_next(P& victim) noexcept {
     if (owner->p.load(std::memory_order_relaxed) == &victim) {
       g = victim.run_next.load(std::memory_order_relaxed);
       victim.run_next.store(nullptr, std::memory_order_relaxed);
-      victim.stolen_at = now_ns();
+      victim.hand_off.stolen(now_ns());
     }
     owner->gate.give_back();
     return g;
@@ -103,58 +97,42 @@ G* scheduler::steal_run_next(P& victim) noexcept {
   return nullptr;
 }
 
-void scheduler::note_fetched(M& m, const P& p, std::uint32_t many) noexcept {
-  if (many < worth_judging) return;
-  m.fetched.many = many;
-  m.fetched.on = &p;
-  m.fetched.at = now_ns();
-  m.fetched.deeds = deeds_of(p);
+}  // namespace
+
+void round::note_fetched(M& m, const P& p, std::uint32_t many) noexcept {
+  if (fetch_policy::is_worth_assessing(many)) m.fetch.fetched(many, &p, activity_of(p), now_ns());
 }
 
-// Gs that end at once, and neither start nor wake others, are better left to the P that makes them: passing
-// them, their stacks and the ring from core to core takes longer than running them. So an M that was through
-// with what it fetched in no time sleeps a little before it fetches again, and then fetches little, to see
-// whether that has changed. To everybody else it is an M that runs something short. True: look again.
-bool scheduler::stand_back(M& m, P& p) noexcept {
-  fetched_gs& f = m.fetched;
-  const bool barren = f.on == &p && deeds_of(p) <= f.deeds + 1 && now_ns() - f.at < tiny_g * f.many;
-  f.many = 0;
-  if (!barren) f.naps = 0;
-  if (!barren) return false;
-  int others = napping_.load(std::memory_order_relaxed);
-  do {
-    if (others + 1 >= busy_ps_.load(std::memory_order_relaxed)) return false;
-  } while (!napping_.compare_exchange_weak(others, others + 1, std::memory_order_relaxed));
-  const std::int64_t nap =
-      std::min(std::min(shortest_nap << std::min(f.naps, 8u), longest_nap), p.timers.next() - now_ns());
-  ++f.naps;
-  const timespec t{0, std::max<std::int64_t>(nap, 0)};
+bool round::stand_back(M& m, P& p) noexcept {
+  scheduler& s = m.sched;
+  if (!m.fetch.assess(&p, activity_of(p), now_ns()) || !s.idle().begin_nap()) return false;
+  const timespec t{0, m.fetch.nap(p.timers.next() - now_ns())};
   (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &t, nullptr);
-  napping_.fetch_sub(1, std::memory_order_relaxed);
+  s.idle().end_nap();
   return true;
 }
 
-G* scheduler::steal(M& m, P& thief, int passes) noexcept {
-  const unsigned n = all_ps_.load(std::memory_order_acquire);
+G* round::steal(M& m, P& thief, int passes) noexcept {
+  scheduler& s = m.sched;
+  const unsigned n = s.ps().made();
   if (n < 2) return nullptr;
   for (int pass = 0; pass < passes; ++pass) {
     const bool last = pass == passes - 1;
     const unsigned start = next_random(m.random) % n;
     for (unsigned i = 0; i < n; ++i) {
-      P& victim = *ps_[(start + i) % n].load(std::memory_order_acquire);
+      P& victim = s.ps()[(start + i) % n];
       if (&victim == &thief || !victim.shared.load(std::memory_order_acquire)) continue;
-      if (last && run_due_timers(&m, victim)) {
+      if (last && run_due_timers(s, &m, victim)) {
         if (G* g = next_local(m, thief)) return g;
         if (m.picked) return nullptr;
       }
-      const std::uint32_t got = victim.ring.take_half(
-          m.loot.data(),
-          m.fetched.naps > 0 ? std::min(worth_judging, thief.ring.capacity()) : thief.ring.capacity());
+      const std::uint32_t got =
+          victim.ring.for_thieves().take_half(m.loot.data(), m.fetch.most(thief.ring.capacity()));
       if (got > 0) {
         // The victim has just written them. Fetched all at once they come in the time of a few.
         for (std::uint32_t k = 0; k < got; ++k) prefetch_g(*m.loot[k]);
         for (std::uint32_t k = 1; k < got; ++k)
-          if (!thief.ring.push(m.loot[k])) push_global(m.loot[k]);
+          if (!thief.ring.push(m.loot[k])) s.idle().push(m.loot[k]);
         bump(thief.count.steals);
         bump(thief.count.stolen_gs, got);
         note_fetched(m, thief, got);

@@ -3,11 +3,17 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <ctime>
 
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
+#include <leat/base/log_output.hpp>
+#include <leat/sched/heartbeat.hpp>
 #include <leat/sched/promptness.hpp>
+#include <leat/sched/report.hpp>
+#include <leat/sched/round.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/world_watch.hpp>
 
 namespace leat::sched {
 namespace {
@@ -15,75 +21,178 @@ namespace {
 constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t shortest_nap = 20 * us, longest_nap = 10 * ms;
 constexpr int quick_rounds = 50;
+constexpr std::int64_t cpu_sample = 4 * ms;
 constexpr std::int64_t poll_every = 10 * ms;
 constexpr std::int64_t trim_every = 60 * second;
 constexpr unsigned trim_rounds = 5;  // stacks unused for five minutes
 
+// 0: there is no such thread any more. The clock's number is made as the kernel has it in its interface: a pthread_t,
+// which pthread_getcpuclockid wants, may be that of a thread that is gone.
+std::int64_t cpu_of_thread(pid_t tid) noexcept {
+  constexpr clockid_t per_thread = 4, scheduled = 2;
+  const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(tid) << 3) | per_thread | scheduled;
+  timespec used{};
+  if (tid == 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<std::int64_t>(used.tv_sec) * second + used.tv_nsec;
+}
+
 }  // namespace
+
+// Later than it should it may look at a G that computes. A G may begin its slice just after a round.
+std::int64_t sysmon_lag(scheduler& s) noexcept {
+  std::int64_t lag = std::clamp(s.options().slice.count() / 2, shortest_nap, longest_nap);
+  if (s.quarantine().any_guarded())  // as the patrol notices runs (overrun.cpp)
+    lag = std::min(lag, std::max(s.quarantine().shortest_hang() / 16, 50 * us));
+  return lag;
+}
+
+// In a simulated world time is not its own, and nobody is retaken: only what no G can do for itself is left.
+void sysmon::watch_world() noexcept {
+  constexpr std::int64_t look_every = 100 * ms;
+  constexpr std::int64_t patience = world_watch::patience / second;
+  world_watch watch(real_now_ns());
+  while (!s_.is_done()) {
+    (void)s_.for_sysmon().wait(real_now_ns() + look_every);
+    if (s_.for_sysmon().take_dump()) dump_aside(s_);
+    const bool busy = s_.idle().busy_ps() != 0;
+    if (!busy) look_for_deadlock(s_);
+    std::uint32_t turns = 0;
+    s_.ps().each([&](const P& p) { turns += p.turn.load(std::memory_order_relaxed); });
+    switch (watch.look(real_now_ns(), busy, turns, now_ns())) {
+      case world_watch::sight::fine: continue;
+      case world_watch::sight::computes:
+        log_warning("sched", "simulation: a G has computed for {} s of real time; its stack:", patience);
+        break;
+      case world_watch::sight::stands_still:
+        log_warning(
+            "sched",
+            "simulation: Gs have run for {} s of real time, and the world's time stands still: does one "
+            "give way in a loop until some time has passed? All of them:",
+            patience);
+        break;
+    }
+    dump_aside(s_);
+  }
+}
 
 void sysmon::run() noexcept {
   this_is_sysmon = true;
+  if (s_.simulated()) {
+    watch_world();
+    this_is_sysmon = false;
+    return;
+  }
   std::int64_t now = now_ns();
-  // A G may begin its slice just after a round: a nap is what it can have on top of it.
-  const std::int64_t longest = std::clamp(s_.options_.slice.count() / 2, shortest_nap, longest_nap);
   std::int64_t nap = shortest_nap;
-  std::int64_t idle_since = 0;
   std::int64_t overruns_at = overrun_patrol::no_wish;
   int quiet = 0;
   next_trim_ = now + trim_every;
-  next_trace_ = now + s_.options_.trace.count();
-  while (!s_.done_.load(std::memory_order_acquire)) {
-    const bool all_idle = s_.busy_ps_.load(std::memory_order_seq_cst) == 0;
-    if (!all_idle) idle_since = 0;
-    if (all_idle && idle_since == 0) idle_since = now;
-    if (all_idle && now - idle_since > second && s_.options_.trace.count() == 0 && !overruns_.suspects()) {
-      // Deep sleep. A P is counted as busy before acquire_p reads the flag: one of us sees the other.
-      s_.sysmon_deep_.store(true, std::memory_order_seq_cst);
-      full_barrier();
-      if (s_.busy_ps_.load(std::memory_order_seq_cst) == 0 && !s_.done_.load(std::memory_order_acquire))
-        (void)s_.sysmon_event_.wait(std::min(next_trim_, s_.earliest_timer()));
-      s_.sysmon_deep_.store(false, std::memory_order_relaxed);
+  next_trace_ =
+      s_.options().trace.count() > 0 ? to_ns(saturating_add(from_ns(now), s_.options().trace)) : INT64_MAX;
+  while (!s_.is_done()) {
+    const std::int64_t lag = sysmon_lag(s_);
+    const bool samples = now < s_.for_sysmon().watches_cpu_until();
+    if (!samples && may_sleep_deeply()) {
+      slept_through_ = sleep_deeply(
+          std::min({overruns_at, beat_at_, leat::detail::log_is_stalled() ? now + 100 * ms : INT64_MAX}));
       nap = shortest_nap;
       quiet = 0;
-      idle_since = 0;
     } else {
-      (void)s_.sysmon_event_.wait(std::min({now + (all_idle ? longest : nap), overruns_at, slice_ends_}));
+      slept_through_ = false;
+      const bool all_idle = s_.idle().busy_ps() == 0;
+      (void)s_.for_sysmon().wait(std::min(
+          {now + (all_idle ? lag : nap), overruns_at, slice_ends_, samples ? now + cpu_sample : INT64_MAX}));
     }
     const std::int64_t last_round = now;
     now = now_ns();
-    s_.coarse_now_.store(now, std::memory_order_relaxed);
-    if (s_.dump_asked_.exchange(false, std::memory_order_relaxed))
-      s_.dump(STDERR_FILENO, scheduler::dump_by::sysmon);
+    coarse_clock.store(now, std::memory_order_relaxed);
+    if (s_.for_sysmon().take_dump()) dump_aside(s_);
+    if (samples)
+      sample_cpu(now);
+    else
+      sampled_ = 0;
     overruns_at = overruns_.look(now);
-    if (s_.busy_ps_.load(std::memory_order_relaxed) == 0) s_.look_for_deadlock();
+    beat_at_ = s_.for_sysmon().look_at_beat([now](heartbeat& b) { return b.look(now); }, INT64_MAX);
+    turns_at_look_ = turns();  // 0
+    idle_at_look_ = s_.idle().busy_ps() == 0;
+    if (idle_at_look_) look_for_deadlock(s_);
     bool found = false;
     slice_ends_ = INT64_MAX;
-    s_.each_p([&](P& p) { found |= retake(p, now); });
+    s_.ps().each([&](P& p) { found |= retake(p, now); });
     found |= look_at_timers(now);
     // Gs that wait for I/O count as waiting until they run: no deadlock is seen while they are on their way.
     // Polls are dated by the coarse clock, so those since the last round bear the time of that round.
-    const std::int64_t polled = s_.last_poll_.load(std::memory_order_relaxed);
+    const std::int64_t polled = s_.polls().last();
     if (s_.io_expected() && polled < last_round && now - polled > poll_every) {
-      s_.last_poll_.store(now, std::memory_order_relaxed);
-      const std::size_t before = s_.global_size_.load(std::memory_order_relaxed);
-      s_.network().poll();
-      found |= s_.global_size_.load(std::memory_order_relaxed) > before;
+      const std::size_t before = s_.idle().queued();
+      s_.polls().poll(now);
+      found |= s_.idle().queued() > before;
     }
     housekeeping(now);
     quiet = found ? 0 : quiet + 1;
     if (found) {
       nap = shortest_nap;
     } else if (quiet > quick_rounds) {
-      nap = std::min(nap * 2, longest);
+      nap = std::min(nap * 2, lag);
     }
   }
   overruns_.end();
   this_is_sysmon = false;
 }
 
+// Counts the CPU time of a thread to the G that is found on it, all of it since the last time that one was. So who
+// runs for a third of the time is found in a third of the rounds, with three rounds' worth; the sums are exact, also
+// beside other busy programs, and who blocks undeclared uses nothing. In a declared blocking call it is the caller's.
+void sysmon::sample_cpu(std::int64_t now) noexcept {
+  const bool first = sampled_ == 0;
+  if (now - sampled_ < cpu_sample / 2) return;  // each thread is a call of the kernel
+  sampled_ = now;
+  s_.threads().each([first](M& m) {
+    const std::int64_t used = cpu_of_thread(m.tid.load(std::memory_order_relaxed));
+    const std::int64_t since = used - m.cpu_counted;
+    if (first || since < 0) m.cpu_counted = used;  // nobody watched; another thread has taken its place
+    G* g = m.cur.load(std::memory_order_relaxed);
+    if (!g) g = m.caller.load(std::memory_order_relaxed);
+    if (!g || first || since < us || m.apart.load(std::memory_order_relaxed)) return;
+    // Its memory stays; what another G has begun to use meanwhile is a sample gone astray.
+    g->cpu.store(g->cpu.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(since / us),
+                 std::memory_order_relaxed);
+    m.cpu_counted = used - since % us;
+  });
+}
+
+std::uint64_t sysmon::turns() const noexcept {
+  std::uint64_t sum = s_.gs_alive().left_without_p();
+  s_.ps().each([&](const P& p) { sum += p.turn.load(std::memory_order_relaxed); });
+  return sum;
+}
+
+// All Ps are idle, and it is calm (sysmon.hpp).
+bool sysmon::may_sleep_deeply() noexcept {
+  const bool calm = slept_through_ || turns_at_look_ == turns_at_nap_;
+  turns_at_nap_ = turns_at_look_;
+  // Work that waits for a thread has to be looked after while all Ps are idle.
+  return calm && idle_at_look_ && stuck_since_ == 0 && !overruns_.suspects() &&
+         !s_.quarantine().any_wanted_out();
+}
+
+// True: nobody ended it.
+bool sysmon::sleep_deeply(std::int64_t at_most) noexcept {
+  const std::int64_t timer = s_.ps().earliest_timer();
+  const std::int64_t looks_at = timer == timer_heap::no_timer ? timer : timer + sysmon_lag(s_);
+  const std::int64_t until = std::min({looks_at, next_trim_, next_trace_, at_most});
+  s_.for_sysmon().announce_sleep(until);  // 1
+  full_barrier();                         // 2
+  bool called = true;
+  if (s_.idle().busy_ps(std::memory_order_seq_cst) == 0 && turns() == turns_at_look_)  // 3
+    called = s_.for_sysmon().wait(until);                                              // 4
+  s_.for_sysmon().end_sleep();                                                         // 5
+  return !called;
+}
+
 // A G that has had its slice, or sits in a declared blocking call for longer than a tick, loses its P.
 bool sysmon::retake(P& p, std::int64_t now) noexcept {
-  if (M* m = p.m.load(std::memory_order_acquire)) s_.undo_nudge(*m);
+  if (M* m = p.m.load(std::memory_order_acquire)) s_.idle().undo_nudge(*m);
   const p_status status = p.status.load(std::memory_order_relaxed);
   if (status != p_status::running && status != p_status::syscall) return false;
   const std::uint32_t turn = p.turn.load(std::memory_order_relaxed);
@@ -92,16 +201,16 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
     p.seen_at = now;
     return false;
   }
-  const bool queued = !p.ring.empty() || p.run_next.load(std::memory_order_relaxed);
+  const bool queued = !p.ring.seen().empty() || p.run_next.load(std::memory_order_relaxed);
   const std::int64_t ran = now - p.seen_at;
-  const std::int64_t limit = status == p_status::syscall ? shortest_nap : s_.options_.slice.count();
+  const std::int64_t limit = status == p_status::syscall ? shortest_nap : s_.options().slice.count();
   M* const m = p.m.load(std::memory_order_acquire);  // pairs with acquire_p
   if (!m) return false;
   // Its G computes there and goes on doing so: not the place for the M that is to run the others.
   const int busy_cpu = m->last_cpu.load(std::memory_order_relaxed);
   if (ran < limit) {
     if (status == p_status::running) slice_ends_ = std::min(slice_ends_, p.seen_at + limit);
-    if (queued && s_.idle_ps_.load(std::memory_order_relaxed) > 0) s_.wake_if_needed(busy_cpu);
+    if (queued && s_.idle().idle_ps() > 0) s_.idle().wake_if_needed(busy_cpu);
     return false;
   }
   // In user code: one that stands back, or searches, is to wake in time.
@@ -111,8 +220,7 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
     m->unhurried.store(true, std::memory_order_relaxed);
   }
   // Nobody would use the P: leave it where it is.
-  const bool wanted = queued || s_.global_size_.load(std::memory_order_relaxed) > 0 ||
-                      s_.idle_ps_.load(std::memory_order_relaxed) == 0 ||
+  const bool wanted = queued || s_.idle().queued() > 0 || s_.idle().idle_ps() == 0 ||
                       p.retire.load(std::memory_order_relaxed);
   if (!wanted && p.timers.next() == timer_heap::no_timer) return false;
   if (status == p_status::running) m->yield_asked.store(true, std::memory_order_relaxed);
@@ -130,64 +238,64 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   p.events.add(event_kind::retaken, g ? g->id : 0);
   bump(p.count.retakes);
   if (p.status.load(std::memory_order_relaxed) != p_status::syscall)
-    s_.without_p_.fetch_add(1, std::memory_order_relaxed);  // a declared call is counted already
+    s_.gs_alive().add_without_p();  // a declared call is counted already
   m->old_p = &p;
   m->p.store(nullptr, std::memory_order_relaxed);
   p.m.store(nullptr, std::memory_order_relaxed);
   // From now on no P shows that its G runs.
-  const std::shared_ptr<overrun_guard> told = overruns_.begin_run(*m, now);
+  overruns_.begin_run(*m, now);
   m->gate.keep();
-  s_.hand_off_p(p, busy_cpu);
-  if (told) told->overran({overrun_step::insisted, m->note.g, nanoseconds::zero(), {}});
+  s_.idle().hand_off_p(p, busy_cpu);
   return true;
 }
 
 // Timers of Ps whose owners compute, when no other M would come to look.
 bool sysmon::look_at_timers(std::int64_t now) noexcept {
   bool found = false;
-  s_.each_p([&](P& p) {
+  s_.ps().each([&](P& p) {
     if (p.timers.next() > now - 100 * us) return;
     // Taken out of the heap and not yet queued, the Gs are seen by nobody: no deadlock meanwhile.
-    s_.without_p_.fetch_add(1, std::memory_order_seq_cst);
-    found |= s_.run_due_timers(nullptr, p);
-    s_.without_p_.fetch_sub(1, std::memory_order_seq_cst);
+    s_.gs_alive().add_without_p();
+    found |= round::run_due_timers(s_, nullptr, p);
+    s_.gs_alive().remove_without_p();
   });
   return found;
 }
 
-// At the limit an M that is about to sleep usually takes the P a moment later. Told when that does not
-// happen.
-void sysmon::look_at_thread_limit(std::int64_t now) noexcept {
-  if (limit_told_ || s_.thread_limit_hit_.load(std::memory_order_relaxed) == 0) return;
-  bool stuck =
-      s_.idle_ps_.load(std::memory_order_relaxed) > 0 && s_.global_size_.load(std::memory_order_relaxed) > 0;
-  s_.each_p([&](const P& p) {
-    stuck |= p.status.load(std::memory_order_relaxed) == p_status::idle && !p.ring.empty();
+// Where no further thread is to be had, an M that is about to sleep usually takes the P a moment later. When
+// that does not happen: by now there may be one to be had, or else it is told.
+void sysmon::look_for_waiting_work(std::int64_t now) noexcept {
+  const bool at_limit = s_.threads().full_since() != 0;
+  if (!at_limit && !s_.threads().starter().ever_refused()) return;
+  bool stuck = s_.idle().idle_ps() > 0 && s_.idle().queued() > 0;
+  s_.ps().each([&](const P& p) {
+    stuck |= p.status.load(std::memory_order_relaxed) == p_status::idle && !p.ring.seen().empty();
   });
   if (!stuck) stuck_since_ = 0;
-  if (stuck && stuck_since_ == 0) stuck_since_ = now;
-  if (!stuck || now - stuck_since_ < 50 * ms) return;
+  if (!stuck) return;
+  if (stuck_since_ == 0) stuck_since_ = now;
+  if (s_.threads().starter().ever_refused()) s_.idle().wake_if_needed();
+  if (limit_told_ || !at_limit || now - stuck_since_ < 50 * ms) return;
   limit_told_ = true;
   log_warning(
       "sched",
       "max_threads = {} reached: a P with work waits until a thread is free; raise max_threads, or find out "
       "what blocks (SIGQUIT shows all Gs)",
-      s_.options_.max_threads);
+      s_.options().max_threads);
 }
 
 void sysmon::housekeeping(std::int64_t now) noexcept {
-  look_at_thread_limit(now);
+  if (leat::detail::log_is_stalled()) leat::detail::empty_log();
+  look_for_waiting_work(now);
   if (now >= next_trim_) {
     next_trim_ = now + trim_every;
     (void)fiber::stack_pool::process_wide().trim(trim_rounds);
   }
-  if (s_.options_.trace.count() > 0 && now >= next_trace_) {
-    next_trace_ = now + s_.options_.trace.count();
-    try {
-      log_info("sched", "{}", s_.trace_line());
-    } catch (const std::bad_alloc&) {
-      // A line less.
-    }
+  if (now >= next_trace_) {
+    next_trace_ = to_ns(saturating_add(from_ns(now), s_.options().trace));
+    fixed_text<900> line;
+    append_trace(line, s_);
+    log_info("sched", "{}", line.view());
   }
 }
 

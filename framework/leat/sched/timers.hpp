@@ -10,7 +10,7 @@
 // The heap is never moved to another P: a P that set_procs has stopped keeps its timers, and the others
 // look at them as they look at everybody's.
 //
-// A timed wait (csp/party.hpp) can end in other ways than by its timer. It claims under the lock, and the
+// A timed wait (csp/wait.hpp) can end in other ways than by its timer. It claims under the lock, and the
 // waiter takes its timer out under the same lock before it goes on, so a late timer finds nothing to touch.
 //
 // A wait with a deadline never fails for want of memory: a timer for which the heap cannot grow stands in a
@@ -19,7 +19,6 @@
 // A sleeper must not be readied while it still stands on its stack: its timer is added on the far side of
 // the switch (scheduler::arm_timer).
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -93,8 +92,8 @@ class timer_heap {
   void publish() noexcept LEAT_REQUIRES(lock_) {
     std::int64_t least = heap_.empty() ? no_timer : heap_[0].when;
     if (!no_room_.empty()) [[unlikely]]
-      least = std::min(least, earliest_without_room()->when);
-    // seq_cst: an M that goes to sleep reads it after a full barrier (idle protocol, scheduler.hpp).
+      if (const std::int64_t when = earliest_without_room()->when; when < least) least = when;
+    // seq_cst: an M that goes to sleep reads it after a full barrier (idle_set.hpp).
     next_.store(least, std::memory_order_seq_cst);
   }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/services/crash_account.hpp>
 
+#include <sched.h>
 #include <algorithm>
+#include <array>
 
 #include <leat/base/cpu.hpp>
 #include <leat/base/format.hpp>
@@ -12,19 +14,26 @@
 namespace leat::services {
 namespace {
 
+// Who looks has counted itself before it reads `telling`, and who ends has cleared that before it reads the
+// count: one of them sees the other.
 std::atomic<crash_account*> telling{nullptr};
+std::atomic<int> looking{0};
 
 }  // namespace
 
 crash_account::crash_account() noexcept {
   crash_account* nobody = nullptr;
-  if (telling.compare_exchange_strong(nobody, this)) set_crash_note(tell);
+  if (!telling.compare_exchange_strong(nobody, this)) return;
+  set_crash_note(tell);
+  sched::set_g_note(describe);
 }
 
 crash_account::~crash_account() {
   crash_account* me = this;
   if (!telling.compare_exchange_strong(me, nullptr)) return;
   set_crash_note(nullptr);
+  sched::set_g_note(nullptr);
+  while (looking.load(std::memory_order_seq_cst) != 0) (void)::sched_yield();  // pairs with describe
 }
 
 void crash_account::add(std::string who, const config::plan& plan, const wiring& wires,
@@ -43,12 +52,18 @@ void crash_account::add(std::string who, const config::plan& plan, const wiring&
       channels.push_back({plan.full_name(of), std::move(counts)});
     }
   }
-  replicas_.emplace_back(std::move(who), std::move(channels));
+  const config::process_plan& p = plan.processes[process];
+  const auto before =
+      std::count_if(replicas_.begin(), replicas_.end(), [&](const entry& e) { return e.process == process; });
+  std::string name = "'" + plan.full_name(p) + (p.replicas > 1 ? "/" + std::to_string(before) : "") + "' (" +
+                     p.type->name + ", " + plan.where(p.at) + ")";
+  replicas_.emplace_back(process, std::move(who), std::move(name), std::move(channels));
 }
 
 void crash_account::started(std::size_t replica, unsigned incarnation, const void* stop_state) noexcept {
   replicas_[replica].incarnation.store(incarnation, std::memory_order_relaxed);
   replicas_[replica].stop_state.store(stop_state, std::memory_order_release);  // pairs with tell
+  complete_.store(true, std::memory_order_release);                            // pairs with describe
 }
 
 void crash_account::ended(std::size_t replica) noexcept {
@@ -72,6 +87,42 @@ LEAT_UNWATCHED void crash_account::tell(int fd, std::uint64_t) noexcept {
     write_text(fd, t.view());
     tell_counts(fd, e);
     return;
+  }
+}
+
+// Perhaps in a signal handler, on any thread.
+void crash_account::describe(const sched::dumped_g& g, bool may_wait, text_buffer& who,
+                             text_buffer& where) noexcept {
+  looking.fetch_add(1, std::memory_order_seq_cst);  // pairs with ~crash_account
+  if (const crash_account* const all = telling.load(std::memory_order_seq_cst);
+      all && all->complete_.load(std::memory_order_acquire)) {
+    for (const entry& e : all->replicas_) {
+      if (e.stop_state.load(std::memory_order_acquire) != g.stop) continue;
+      who.append(std::string_view(e.full_name));
+      if (g.waits) append_places(e, g, may_wait, where);
+      break;
+    }
+  }
+  looking.fetch_sub(1, std::memory_order_release);
+}
+
+// " at channel 'climate/raw' (3 of 16)"; of a select, each of them.
+void crash_account::append_places(const entry& e, const sched::dumped_g& g, bool may_wait,
+                                  text_buffer& to) noexcept {
+  for (const counted& c : e.channels) {
+    const csp::channel_base& at = *c.channel.base();
+    bool here = g.at && g.at == at.name().data();
+    if (!here && may_wait) {
+      std::array<csp::waiting_g, 64> waiting;
+      const std::size_t n = std::min(at.waiting(waiting), waiting.size());
+      here = std::any_of(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(n),
+                         [&](const csp::waiting_g& w) { return w.g == g.id; });
+    }
+    if (!here) continue;
+    to.format("{}'{}'", to.size() == 0 ? " at channel " : ", ", std::string_view(c.name));
+    // Of one that copies, its readers have what it holds.
+    if (channel_stats s; !at.each_reader_gets_all() && c.channel.try_count(s))
+      to.format(" ({} of {})", s.left, at.capacity());
   }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a program that dies by a signal tells of its processes (sched/crash.hpp): which one was running, in
-// which incarnation, and what went through its channels.
+// which incarnation, and what went through its channels. And what a dump of all Gs tells of them
+// (sched/report.hpp): which G is which process, and the channel that it waits at.
 //
 // Everything that the signal handler reads is made before the first process starts and lives as long as the
-// host; only the words that say who runs change, and they are atomic.
+// host; only the words that say who runs change, and they are atomic. A dump may be under way when the host
+// ends: that waits until nobody looks any more, which takes no longer than to describe one G.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,6 +17,7 @@
 
 #include <leat/config/plan.hpp>
 #include <leat/process/any_channel.hpp>
+#include <leat/sched/report.hpp>
 #include <leat/services/wiring.hpp>
 
 namespace leat::services {
@@ -38,16 +41,24 @@ class crash_account {
     any_channel channel;
   };
   struct entry {
-    entry(std::string w, std::vector<counted> c) : who(std::move(w)), channels(std::move(c)) {}
+    entry(config::index p, std::string w, std::string n, std::vector<counted> c)
+        : process(p), who(std::move(w)), full_name(std::move(n)), channels(std::move(c)) {}
+    const config::index process;
     const std::string who;
+    const std::string full_name;  // "'climate/filter/1' (smooth, climate.toml:12)"
     const std::vector<counted> channels;
     std::atomic<unsigned> incarnation{0};
     std::atomic<const void*> stop_state{nullptr};  // tells its Gs from others
   };
   static void tell(int fd, std::uint64_t g) noexcept;
   static void tell_counts(int fd, const entry& e) noexcept;
+  static void describe(const sched::dumped_g& g, bool may_wait, text_buffer& who,
+                       text_buffer& where) noexcept;
+  static void append_places(const entry& e, const sched::dumped_g& g, bool may_wait,
+                            text_buffer& to) noexcept;
 
   std::deque<entry> replicas_;
+  std::atomic<bool> complete_{false};  // from the first start on
 };
 
 }  // namespace leat::services

@@ -23,7 +23,7 @@ class search {
   bool helped(const std::vector<config::index>& group) const {
     return std::any_of(group.begin(), group.end(), [&](config::index p) { return free_[p] > 0; });
   }
-  bool helped(const wait_place& w) const {
+  bool helped(const wait_site& w) const {
     return std::all_of(w.helpers.begin(), w.helpers.end(), [&](const auto& group) { return helped(group); });
   }
 
@@ -37,7 +37,7 @@ class search {
       stuck_[r] = !replicas_[r].ended;
       if (replicas_[r].ended) continue;
       if (replicas_[r].waits.empty()) set_free(r);
-      for (const wait_place& w : replicas_[r].waits)
+      for (const wait_site& w : replicas_[r].waits)
         for (const auto& group : w.helpers)
           for (const config::index p : group) waiting_for_[p].push_back(r);
     }
@@ -47,7 +47,7 @@ class search {
       for (const std::size_t r : waiting_for_[p]) {
         if (!stuck_[r]) continue;
         const auto& waits = replicas_[r].waits;
-        if (std::any_of(waits.begin(), waits.end(), [&](const wait_place& w) { return helped(w); }))
+        if (std::any_of(waits.begin(), waits.end(), [&](const wait_site& w) { return helped(w); }))
           set_free(r);
       }
     }
@@ -63,7 +63,7 @@ class search {
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
       if (!stuck_[r]) continue;
       std::vector<config::index>& to = edges_[replicas_[r].process];
-      for (const wait_place& w : replicas_[r].waits)
+      for (const wait_site& w : replicas_[r].waits)
         for (const auto& group : w.helpers) {
           if (helped(group)) continue;
           for (const config::index p : group)

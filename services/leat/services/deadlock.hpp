@@ -17,7 +17,7 @@
 namespace leat::services {
 
 // Where a replica waits. Each of the groups must be helped, by any one of its processes.
-struct wait_place {
+struct wait_site {
   config::index channel = 0;
   bool sends = false;
   std::vector<std::vector<config::index>> helpers = {};
@@ -25,8 +25,8 @@ struct wait_place {
 
 struct replica_view {
   config::index process = 0;
-  bool ended = false;                  // for good
-  std::vector<wait_place> waits = {};  // any of them ends its wait; none: it is not stuck
+  bool ended = false;                 // for good
+  std::vector<wait_site> waits = {};  // any of them ends its wait; none: it is not stuck
 };
 
 struct stuck_set {

@@ -53,8 +53,7 @@ std::vector<std::vector<config::index>> deadlock_watch::helpers(config::index ch
   // Each reader that holds the sender up has to make room.
   std::vector<std::vector<config::index>> groups;
   for (std::size_t r = 0; r < shares.size(); ++r) {
-    const bool blocks =
-        c.readers[r].full == config::overflow::block || c.readers[r].full == config::overflow::fail;
+    const bool blocks = c.readers[r].full == leat::full::block || c.readers[r].full == leat::full::fail;
     if (blocks && shares[r].size() >= shares[r].capacity()) groups.push_back({c.readers[r].process});
   }
   return groups;
@@ -97,11 +96,11 @@ deadlock_watch::picture deadlock_watch::take(const std::vector<replica_sight>& r
     }
   }
   for (std::size_t r = 0; r < replicas.size(); ++r) {
-    std::vector<wait_place>& waits = now.replicas[r].waits;
+    std::vector<wait_site>& waits = now.replicas[r].waits;
     const seen_wait& seen = now.waits[r];
     // It waits for something else as well, or has just gone on.
     const bool known = seen.places > 0 && seen.places == seen.found && waits.size() == seen.found;
-    const bool may_come = std::any_of(waits.begin(), waits.end(), [&](const wait_place& w) {
+    const bool may_come = std::any_of(waits.begin(), waits.end(), [&](const wait_site& w) {
       return w.helpers.empty() || (!w.sends && plan_.channels[w.channel].dead_letters);
     });
     if (!known || may_come) waits.clear();
@@ -119,7 +118,7 @@ std::vector<deadlock_set> deadlock_watch::look(const std::vector<replica_sight>&
     suspicion x{s.members, {}, 0, false};
     for (const std::size_t r : s.members) {
       x.waits.push_back(p.waits[r]);
-      for (const wait_place& w : p.replicas[r].waits) {
+      for (const wait_site& w : p.replicas[r].waits) {
         const channel_stats stats = wires_.whole(w.channel).stats();
         x.moved += stats.sent + stats.received;
       }
@@ -159,7 +158,7 @@ std::vector<std::string> deadlock_watch::describe(const stuck_set& s, const pict
     }
     std::string line = who(r) + " waits to ";
     const char* between = "";
-    for (const wait_place& w : now.replicas[r].waits) {
+    for (const wait_site& w : now.replicas[r].waits) {
       const config::channel_plan& c = plan_.channels[w.channel];
       any_channel at = wires_.whole(w.channel);
       for (std::size_t i = 0; i < wires_.shares(w.channel).size(); ++i) {

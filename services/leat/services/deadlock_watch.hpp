@@ -18,7 +18,7 @@
 
 #include <leat/base/clock.hpp>
 #include <leat/config/plan.hpp>
-#include <leat/csp/party.hpp>
+#include <leat/csp/wait.hpp>
 #include <leat/services/deadlock.hpp>
 #include <leat/services/wiring.hpp>
 

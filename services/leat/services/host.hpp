@@ -6,39 +6,51 @@
 // Everything that happens comes to one G, the host's, as events: news of incarnations (their end, steps of an
 // overrun), a signal, a deadline. So nothing here is shared but what the incarnations tell.
 //
-// The life of a service: running (its supervision machine says what restarts) -> draining (its sources are
+// The life of a service: running (its supervision driver restarts what ends) -> draining (its sources are
 // stopped; the others end when their channels are closed and empty) -> stopping (its drain time is over, or a
-// process failed too often: all are asked to stop) -> insisting (they went on past their grace) -> ended (no
-// replica is left), or left behind. Only a running service restarts anything.
+// process failed too often: all are asked to stop) -> insisting (they went on past their grace) -> fencing
+// (still: they are put out where they stand) -> ended (no replica is left), or left behind. Only a running
+// service restarts anything.
 //
-// host.cpp has the life of services and the loop, host_supervise.cpp that of incarnations.
+// The host is watched as well: sysmon sees when it makes no step (host_watch.hpp). What could keep it waiting
+// for others is done elsewhere: constructors run on the Gs of their processes, names of functions are looked
+// up by a G of their own (trace_names.hpp). And from the hang of a process to the start of its successor it
+// leaves the heap alone, which the one that hangs may have locked (next_incarnation.hpp). Only a value that
+// is given up is put into words on the way.
+//
+// host.cpp has the life of services and the loop; host_supervise.cpp what the driver of their supervision
+// (process/supervision_driver.hpp) asks for: how incarnations are made, what is counted and said of them.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
-#include <set>
-#include <span>
 #include <string>
-#include <unordered_map>
-#include <utility>
+#include <string_view>
 #include <vector>
 
+#include <leat/base/format.hpp>
 #include <leat/config/plan.hpp>
 #include <leat/csp/channel.hpp>
 #include <leat/process/incarnation.hpp>
 #include <leat/process/process.hpp>
+#include <leat/process/setting_store.hpp>
 #include <leat/process/state.hpp>
-#include <leat/process/supervision.hpp>
+#include <leat/process/supervision_driver.hpp>
 #include <leat/sched/options.hpp>
+#include <leat/services/board.hpp>
 #include <leat/services/crash_account.hpp>
 #include <leat/services/deadlock_watch.hpp>
+#include <leat/services/host_watch.hpp>
+#include <leat/services/next_incarnation.hpp>
 #include <leat/services/port_records.hpp>
+#include <leat/services/state_folders.hpp>
+#include <leat/services/trace_names.hpp>
 #include <leat/services/wiring.hpp>
 
 namespace leat::services {
 
 runtime_options runtime_options_of(const config::plan& plan);
-restart_policy restart_policy_of(const config::restart_plan& plan) noexcept;
 
 struct process_account {
   config::index process = 0;
@@ -78,75 +90,112 @@ class host {
 
   std::size_t replicas_alive() const noexcept { return alive_; }
   const wiring& wires() const noexcept { return wiring_; }
+  // What was set of a process, for all its replicas (set_settings.hpp). Any G.
+  setting_store& settings(config::index process) const noexcept { return *settings_[process]; }
   const config::plan& plan() const noexcept { return plan_; }
 
+  // For those who look from outside, on other Gs, while it runs.
+  const services::board& seen() const noexcept { return *board_; }
+  std::vector<std::string> replica_names() const;  // "climate/filter/1", in the board's order
+  std::vector<config::index> processes_of_replicas() const;
+  // What they want. An answer comes unless it ends first.
+  const channel<wish>& wishes() const noexcept { return wishes_; }
+
  private:
-  enum class phase : std::uint8_t { running, draining, stopping, insisting, ended };
+  enum class phase : std::uint8_t { running, draining, stopping, insisting, fencing, ended };
   struct replica {
     config::index process = 0;
+    unsigned number = 0;  // among those of the process
     std::string name = {};
-    supervision::child child = 0;  // in its service's machine
-    bool alive = true;             // it has not ended for good
-    bool in = false;               // an incarnation of it is not out
-    std::shared_ptr<incarnation> last = {};
-    unsigned number = 0;     // of the last incarnation
-    std::string fault = {};  // why that one was asked to stop, if it was for a failure
-    bool failed = false;     // and stays ended
-    bool down = false;       // it has failed and not been started again yet
+    std::string who = {};                 // "process 'filter/1' (smooth, climate.toml:12)"
+    supervision_driver::child child = 0;  // of its service
+    bool alive = true;                    // it has not ended for good
+    std::shared_ptr<const recipe> by = {};
+    std::shared_ptr<next_incarnation> next = {};
+    bool failed = false;  // and stays ended
+    bool down = false;    // it has failed and not been started again yet
     std::shared_ptr<state_store> states = std::make_shared<state_store>();
     std::unique_ptr<port_records> ports = {};
-    std::uint64_t progress = 0;  // as last seen
-    time_point progress_at = never;
-    time_point watch_at = never;  // its entry in watches_
   };
-  struct service {
+  // host_supervise.cpp
+  class service final : public supervision_driver::owner {
+   public:
+    using child = supervision_driver::child;
+    service(host& h, config::index n);
+
     phase at = phase::running;
     std::size_t alive = 0;
     time_point until = never;
-    supervision machine;
     std::vector<std::size_t> replicas = {};  // by child
+    supervision_driver driver;
+
+   private:
+    std::shared_ptr<incarnation> launch(child c, unsigned number,
+                                        std::shared_ptr<incarnation> before) override;
+    std::uint64_t progress(child c) const noexcept override { return replica_of(c).ports->progress(); }
+    bool finished(child c) const override;
+    void overran(child c, const incarnation_news& n, bool went_on) override;
+    void lingers(child c) override;
+    void is_out(child c, const supervision_driver::ending& e) override;
+    void limit_reached(child c, supervision_driver::limit which) override;
+
+    void report(const replica& r, const supervision_driver::ending& e) const;
+    void append_limit(text_buffer& to) const noexcept;
+    replica& replica_of(child c) const noexcept { return host_.replicas_[replicas[c]]; }
+
+    host& host_;
+    const config::index index_;
   };
 
   void make_replicas();
+  void post(config::index service) noexcept;
+  void grant(const wish& w);
+  bool make_fault(const wish& w);
+  std::size_t index_of(const replica& r) const noexcept {
+    return static_cast<std::size_t>(&r - replicas_.data());
+  }
   void gone(replica& r);
   void drain(config::index s);
   nanoseconds longest_drain() const;
   void stop(config::index s);
   void insist(config::index s);
   void end_restarts(config::index s);
+  void append_names_alive(text_buffer& to, const service& s) const noexcept;
   void look_at_deadlines();
   void look_for_deadlocks(time_point now);
   time_point next_deadline() const;
   ledger account() const;
 
   // host_supervise.cpp
-  void start(std::size_t n);
+  void make_next(std::size_t n);
   void hear(const incarnation_news& news);
-  void overran(replica& r, const incarnation_news& news);
-  void out(std::size_t n, process_end how, std::string why);
-  void report(const replica& r, process_end how, const std::string& why, const restart_decision& d);
-  void perform(config::index s);
-  void limit_reached(config::index s);
-  std::string limit_text(config::index s) const;
-  void look_at_watchdogs(time_point now);
-  void watch(std::size_t n, time_point at);
   bool all_make_progress() const noexcept;
-  std::string who(const replica& r) const;
-  std::string places(std::span<void* const> trace);
+  std::string name_and_place(const replica& r) const;
+  service& service_of(const replica& r) noexcept { return services_[plan_.processes[r.process].service]; }
+  const service& service_of(const replica& r) const noexcept {
+    return services_[plan_.processes[r.process].service];
+  }
+  // The incarnation that is not out, or null.
+  incarnation* running(const replica& r) const noexcept { return service_of(r).driver.in(r.child); }
 
   const config::plan& plan_;
   wiring wiring_;
   deadlock_watch deadlocks_{plan_, wiring_};
+  state_folders states_{plan_};
   std::vector<replica> replicas_;
   std::vector<unsigned> alive_of_;  // replicas by process
   std::vector<process_account> processes_;
-  std::vector<service> services_;
-  std::set<std::pair<time_point, std::size_t>> watches_;  // when to look at which replica
+  std::vector<std::shared_ptr<setting_store>> settings_;  // by process; the list never changes
+  std::deque<service> services_;
   std::size_t alive_ = 0;
   bool failed_ = false;
-  std::unordered_map<void*, std::string> known_places_;
+  trace_names names_;
   crash_account crash_account_;
   channel<incarnation_news> news_;
+  std::shared_ptr<services::board> board_;
+  channel<wish> wishes_{16};
+  int asked_to_stop_ = 0;
+  host_watch watch_{plan_.supervisor.host_hang, plan_.supervisor.on_host_hang, news_};
 };
 
 }  // namespace leat::services

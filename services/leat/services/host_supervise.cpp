@@ -1,242 +1,76 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The life of incarnations: made and started, heard of, judged, replaced.
+// What the driver of a service's supervision asks for: incarnations, and what is counted and said of them.
 #include <algorithm>
 
 #include <leat/base/log.hpp>
 #include <leat/base/units.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/process/restart_text.hpp>
-#include <leat/sched/backtrace.hpp>
+#include <leat/sched/random.hpp>
 #include <leat/sched/time.hpp>
+#include <leat/sched/world.hpp>
 #include <leat/services/host.hpp>
 
 namespace leat::services {
 
-// "process 'filter/1' (smooth, climate.toml:12)"
-std::string host::who(const replica& r) const {
+std::string host::name_and_place(const replica& r) const {
   const config::process_plan& p = plan_.processes[r.process];
   return "process '" + r.name + "' (" + p.type->name + ", " + plan_.where(p.at) + ")";
 }
 
-// To look a place up takes longer than many a process runs, and on the same P. One that hangs is seen at the
-// same places several times, and so are those that follow it.
-std::string host::places(std::span<void* const> trace) {
-  constexpr std::size_t enough = 1000;
-  if (known_places_.size() > enough) known_places_.clear();
-  std::string all;
-  for (void* const pc : trace) {
-    auto [at, fresh] = known_places_.try_emplace(pc);
-    if (fresh) {
-      at->second = to_line({&pc, 1});
-      yield();
-    }
-    all.append(all.empty() ? "" : " < ").append(at->second);
-  }
-  return all;
-}
-
-void host::start(std::size_t n) {
+// The first; and when one has failed before it could.
+void host::make_next(std::size_t n) {
   replica& r = replicas_[n];
-  const config::process_plan& p = plan_.processes[r.process];
-  process_account& a = processes_[r.process];
-  ++a.runs;
-  if (r.number > 0) {
-    ++a.restarts;
-    wiring_.change_user(r.process);
+  if (!r.by) {
+    const config::process_plan& p = plan_.processes[r.process];
+    auto by = std::make_shared<recipe>();
+    by->type = find_process_class(p.type->name);
+    by->type_name = p.type->name;
+    by->child = n;
+    by->hang = p.hang;
+    by->grace = p.grace;
+    by->options = {plan_.full_name(p), p.settings, wiring_.bindings(r.process, r.number), r.states,
+                   settings_[r.process]};
+    by->held = r.ports->held();
+    by->news = news_;
+    by->seen = board_;
+    r.by = std::move(by);
   }
-  r.fault.clear();
-  r.down = false;
-  incarnation::options o;
-  o.child = n;
-  o.number = ++r.number;
-  o.spawn.name = r.name;
-  o.spawn.stack = p.stack;
-  if (p.thread.own)
-    o.spawn.thread = own_thread{p.thread.cpu ? static_cast<int>(*p.thread.cpu) : -1,
-                                static_cast<int>(p.thread.priority.value_or(0))};
-  o.hang = p.hang;
-  o.grace = p.grace;
-  std::unique_ptr<process> object;
-  try {
-    const process_class* const type = find_process_class(p.type->name);
-    if (!type) throw wiring_error("there is no class '" + p.type->name + "'");
-    object = type->make({plan_.full_name(p), p.settings, r.ports->bindings(), r.states});
-  } catch (const std::exception& e) {
-    return out(n, process_end::failed, e.what());
-  } catch (...) {
-    return out(n, process_end::failed, "its constructor threw an exception that is not a std::exception");
-  }
-  r.in = true;
-  r.last = std::make_shared<incarnation>(o, news_);
-  crash_account_.started(n, o.number, r.last->stop_state());
-  incarnation::launch(r.last, o, std::move(object));
-  if (p.watchdog) {
-    r.progress = r.ports->progress();
-    r.progress_at = leat::now();
-    watch(n, saturating_add(r.progress_at, *p.watchdog / 4));
-  }
-}
-
-// What the service's machine wants done, and what follows from that.
-void host::perform(config::index n) {
-  service& s = services_[n];
-  for (supervision::step step{}; s.machine.next(step);) {
-    const std::size_t i = s.replicas[step.who];
-    replica& r = replicas_[i];
-    switch (step.what) {
-      case supervision::order::start: start(i); break;
-      case supervision::order::ask:
-        if (r.in) r.last->request_stop();
-        break;
-      case supervision::order::insist:
-        if (r.in) r.last->insist();
-        break;
-      case supervision::order::linger:
-        log_error("services",
-                  "{} was asked to stop, and insisted on, and does not end; nothing takes its place "
-                  "until it is out",
-                  who(r));
-        break;
-      case supervision::order::limit: limit_reached(n); break;
-    }
-  }
-}
-
-// A process has failed too often, or too many are in quarantine.
-void host::limit_reached(config::index n) {
-  // It may have been the last of its service.
-  if (services_[n].at != phase::running && services_[n].at != phase::ended) return;
-  if (plan_.supervisor.on_limit != config::limit_action::exit) return stop(n);
-  log_error("services", "the program ends (on_limit = \"exit\")");
-  for (config::index i = 0; i < services_.size(); ++i) stop(i);
-}
-
-std::string host::limit_text(config::index n) const {
-  return plan_.supervisor.on_limit == config::limit_action::exit
-             ? ": the program ends"
-             : ": its service '" + plan_.services[n].name + "' stops";
+  r.next = std::make_shared<next_incarnation>(r.by);
 }
 
 void host::hear(const incarnation_news& news) {
   replica& r = replicas_[news.child];
-  // One that was left behind may end after all.
-  if (!r.alive || !r.in || news.number != r.number) return;
-  if (news.what == incarnation_news::kind::overran) return overran(r, news);
-  const bool failed = news.what == incarnation_news::kind::failed;
-  out(news.child, failed ? process_end::failed : process_end::returned, news.why);
-  perform(plan_.processes[r.process].service);
-}
-
-void host::overran(replica& r, const incarnation_news& news) {
-  const config::index s = plan_.processes[r.process].service;
-  process_account& a = processes_[r.process];
-  std::string where = places(r.last->trace(news.step));
-  if (!where.empty()) where = "; it stands in " + where;
-  const std::string ran = format_duration(rounded(news.ran));
-  r.fault = "it ran for " + ran + " without entering the runtime";
-  switch (news.step) {
-    case overrun_step::asked:
-      ++a.overruns;
-      log_warning("services", "{} has run for {} without entering the runtime: it is asked to stop{}", who(r),
-                  ran, where);
-      if (services_[s].at == phase::running) services_[s].machine.fault(r.child, leat::now());
-      break;
-    case overrun_step::insisted:
-      log_warning("services", "{} has run for {}: it is thrown out at its next entry{}", who(r), ran, where);
-      break;
-    case overrun_step::quarantined:
-    case overrun_step::frozen:
-      ++a.quarantined;
-      log_error("services", "{} has run for {} and never entered: it is {}; what it holds stays held{}",
-                who(r), ran, news.step == overrun_step::frozen ? "frozen" : "quarantined", where);
-      out(news.child, process_end::failed, {});
-      break;
-    case overrun_step::left_alone:
-      failed_ = true;
-      log_error("services",
-                "{} has run for {} and never entered: it runs on, max_quarantined = {} is the limit{}{}",
-                who(r), ran, plan_.runtime.max_quarantined, limit_text(s), where);
-      limit_reached(s);
-      break;
-  }
-  perform(s);
-}
-
-// The last incarnation is out.
-void host::out(std::size_t n, process_end how, std::string why) {
-  replica& r = replicas_[n];
-  service& s = services_[plan_.processes[r.process].service];
-  process_account& a = processes_[r.process];
-  r.in = false;
-  crash_account_.ended(n);
-  if (r.last) a.longest_run = std::max(a.longest_run, r.last->longest_run());
-  if (!r.fault.empty()) {
-    how = process_end::failed;
-    why = r.fault + (why.empty() ? "" : ", then: " + why);
-  }
-  left_as left = how == process_end::failed           ? left_as::failed
-                 : r.last && r.last->stop_requested() ? left_as::interrupted
-                                                      : left_as::done;
-  if (how == process_end::returned &&
-      plan_.processes[r.process].restart.when == config::restart_when::always &&
-      wiring_.inputs_over(r.process))
-    how = process_end::finished;
-  const restart_decision d = s.machine.over(r.child, how, leat::now());
-  if (how == process_end::failed) ++a.failures;
-  const bool another = s.machine.at(r.child) != supervision::status::ended;
-  report(r, how, why, d);
-  const port_records::outcome o = r.ports->settle(left, another, r.name);
-  a.redelivered += o.redelivered;
-  a.dead_letters += o.given_up;
-  r.down = how == process_end::failed;
-  if (another) return;
-  if (how == process_end::failed) r.failed = failed_ = true;
-  gone(r);
-}
-
-void host::report(const replica& r, process_end how, const std::string& why, const restart_decision& d) {
-  const config::process_plan& p = plan_.processes[r.process];
-  service& s = services_[p.service];
-  if (how != process_end::failed) {
-    if (d.what == restart_decision::kind::restarts)
-      log_info("services", "{} has ended; {}", who(r),
-               what_follows(d, restart_policy_of(p.restart), s.machine.together()));
+  if (news.what == incarnation_news::kind::prepared) {
+    if (!r.next) r.next = std::static_pointer_cast<next_incarnation>(news.next);
+    service_of(r).driver.make_room(r.child);
     return;
   }
-  std::string follows = what_follows(d, restart_policy_of(p.restart), s.machine.together());
-  if (d.what == restart_decision::kind::limit_reached) follows += limit_text(p.service);
-  log_error("services", "{} failed: {}; {}", who(r), why, follows);
+  // One that was left behind may end after all.
+  if (r.alive) service_of(r).driver.hear(r.child, news);
 }
 
-// --- progress ---------------------------------------------------------------------------------------
-
-void host::watch(std::size_t n, time_point at) {
-  time_point& mine = replicas_[n].watch_at;
-  if (mine != never) watches_.erase({mine, n});
-  mine = at;
-  if (at != never) watches_.insert({at, n});
-}
-
-void host::look_at_watchdogs(time_point now) {
-  while (!watches_.empty() && watches_.begin()->first <= now) {
-    const std::size_t n = watches_.begin()->second;
-    watch(n, never);
-    replica& r = replicas_[n];
-    const config::index s = plan_.processes[r.process].service;
-    if (!r.in || !r.fault.empty() || services_[s].at != phase::running) continue;
-    const std::uint64_t progress = r.ports->progress();
-    const nanoseconds limit = *plan_.processes[r.process].watchdog;
-    if (progress != r.progress) {
-      r.progress = progress;
-      r.progress_at = now;
-    } else if (saturating_sub(now, r.progress_at) >= limit) {
-      r.fault = "it has neither received nor sent for " + format_duration(limit);
-      services_[s].machine.fault(r.child, now);
-      perform(s);
-      continue;
-    }
-    watch(n, std::min(saturating_add(now, limit / 4 + nanoseconds(1)), saturating_add(r.progress_at, limit)));
+// Of a simulation, at the process of a service that runs. A process that hangs is told as sysmon would tell it.
+bool host::make_fault(const wish& w) {
+  const replica& r = replicas_[w.replica];
+  service& s = service_of(r);
+  incarnation* const run = running(r);
+  sched::world* const in = sched::world::here();
+  const std::uint64_t g = board_->g_of(w.replica);
+  if (!in || !run || !r.alive || s.at != phase::running || s.driver.cause(r.child)) return false;
+  const config::process_plan& p = plan_.processes[r.process];
+  switch (w.what) {
+    case wish::kind::fail:
+      s.driver.fault(r.child, {failure_cause::kind::injected});
+      run->insist();
+      return true;
+    case wish::kind::hang:
+      if (g == 0) return false;
+      // A moment longer than its limits: then it is awake, and is thrown out.
+      in->hold(g, p.hang + p.grace + std::chrono::milliseconds(1));
+      return true;
+    default: run->overran({overrun_step::asked, g, p.hang, {}}); return true;
   }
 }
 
@@ -246,10 +80,192 @@ bool host::all_make_progress() const noexcept {
   return std::all_of(replicas_.begin(), replicas_.end(), [&](const replica& r) {
     const config::process_plan& p = plan_.processes[r.process];
     if (p.critical && r.failed) return false;
-    if (services_[p.service].at != phase::running) return true;
-    if (r.in && !r.fault.empty()) return false;
-    return !p.critical || r.in || !r.alive;
+    const service& s = services_[p.service];
+    if (s.at != phase::running) return true;
+    const bool in = s.driver.in(r.child) != nullptr;
+    if (in && s.driver.cause(r.child)) return false;
+    return !p.critical || in || !r.alive;
   });
+}
+
+// --- a service --------------------------------------------------------------------------------------
+
+host::service::service(host& h, config::index n) : driver(*this, leat::random()), host_(h), index_(n) {}
+
+std::shared_ptr<incarnation> host::service::launch(child c, unsigned number,
+                                                   std::shared_ptr<incarnation> before) {
+  replica& r = replica_of(c);
+  const config::process_plan& p = host_.plan_.processes[r.process];
+  process_account& a = host_.processes_[r.process];
+  ++a.runs;
+  if (number > 1) {
+    ++a.restarts;
+    host_.wiring_.change_user(r.process);
+  }
+  r.down = false;
+  host_.board_->change(replicas[c], [&](replica_row& row) {
+    row.state = replica_state::runs;
+    row.number = number;
+    row.quarantined_now = false;
+    if (number > 1) ++row.restarts;
+  });
+  host_.board_->begun(replicas[c], 0);
+  if (!r.next) host_.make_next(replicas[c]);
+  r.next->before = std::move(before);
+  std::shared_ptr<incarnation> run = std::move(r.next->run);
+  r.ports->put_into(r.next->ports());
+  host_.crash_account_.started(replicas[c], number, run->stop_state());
+  spawn_options spawn;
+  spawn.name = r.name;
+  spawn.stack = p.stack;
+  if (p.thread.own)
+    spawn.thread = own_thread{p.thread.cpu ? static_cast<int>(*p.thread.cpu) : -1,
+                              static_cast<int>(p.thread.priority.value_or(0))};
+  incarnation::launch(run, number, spawn, std::move(r.next));
+  return run;
+}
+
+bool host::service::finished(child c) const {
+  const replica& r = replica_of(c);
+  return host_.plan_.processes[r.process].restart.when == restart_when::always &&
+         host_.wiring_.inputs_over(r.process, r.number);
+}
+
+void host::service::lingers(child c) {
+  log_error("services",
+            "{} was asked to stop, and insisted on, and does not end: it is put out where it stands",
+            replica_of(c).who);
+}
+
+void host::service::overran(child c, const incarnation_news& news, bool went_on) {
+  const replica& r = replica_of(c);
+  process_account& a = host_.processes_[r.process];
+  fixed_text<32> time;
+  append_rounded(time, news.ran);
+  const std::string_view ran = time.view();
+  fixed_text<64> waits;
+  if (news.call) waits.format("; it waits in the system call {}", news.call);
+  switch (news.step) {
+    case overrun_step::asked:
+      ++a.overruns;
+      host_.board_->change(replicas[c], [](replica_row& row) { ++row.overruns; });
+      log_warning("services", "{} has run for {} without entering the runtime: it is asked to stop{}", r.who,
+                  ran, waits.view());
+      break;
+    case overrun_step::insisted:
+      if (news.ran > nanoseconds::zero())
+        log_warning("services", "{} has run for {}: it is thrown out at its next entry{}", r.who, ran,
+                    waits.view());
+      else  // it has come in since, and gone on
+        log_warning("services",
+                    "{} went on after it had been asked to stop: it is thrown out at its next entry", r.who);
+      break;
+    case overrun_step::quarantined:
+      ++a.quarantined;
+      host_.board_->change(replicas[c], [](replica_row& row) { ++row.quarantined; });
+      if (went_on)
+        log_error("services",
+                  "{} went on after it was thrown out: it is quarantined; what it holds stays held", r.who);
+      else
+        log_error("services",
+                  "{} has run for {} and never entered: it is quarantined; what it holds stays held", r.who,
+                  ran);
+      host_.names_.tell(replicas[c], driver.last(c)->trace(news.step));
+      break;
+    case overrun_step::left_alone: {
+      fixed_text<128> limit;
+      append_limit(limit);
+      if (went_on)
+        log_error("services",
+                  "{} went on after it was thrown out: it runs on, max_quarantined = {} is the limit{}",
+                  r.who, host_.plan_.runtime.max_quarantined, limit.view());
+      else
+        log_error("services",
+                  "{} has run for {} and never entered: it runs on, max_quarantined = {} is the limit{}",
+                  r.who, ran, host_.plan_.runtime.max_quarantined, limit.view());
+      if (news.behind)
+        log_error("services",
+                  "{} waits for a mutex that '{}' holds, which is quarantined: only a new program frees it; "
+                  "on_limit = \"exit\" lets systemd start one",
+                  r.who, news.behind);
+      break;
+    }
+  }
+}
+
+void host::service::limit_reached(child, supervision_driver::limit which) {
+  if (which == supervision_driver::limit::threads) {
+    fixed_text<128> limit;
+    append_limit(limit);
+    log_error("services",
+              "no further thread can be had (TasksMax=, ulimit -u, memory): the next process that hangs "
+              "could stop all others{}",
+              limit.view());
+  }
+  if (which != supervision_driver::limit::restarts) host_.failed_ = true;
+  // It may have been the last of its service.
+  if (at != phase::running && at != phase::ended) return;
+  if (host_.plan_.supervisor.on_limit != config::limit_action::exit) return host_.stop(index_);
+  log_error("services", "the program ends (on_limit = \"exit\")");
+  for (config::index i = 0; i < host_.services_.size(); ++i) host_.stop(i);
+}
+
+void host::service::append_limit(text_buffer& to) const noexcept {
+  if (host_.plan_.supervisor.on_limit == config::limit_action::exit)
+    to.append(": the program ends");
+  else
+    to.format(": its service '{}' stops", std::string_view(host_.plan_.services[index_].name));
+}
+
+void host::service::is_out(child c, const supervision_driver::ending& e) {
+  replica& r = replica_of(c);
+  process_account& a = host_.processes_[r.process];
+  const incarnation& run = *driver.last(c);
+  const bool failed = e.how == process_end::failed;
+  host_.crash_account_.ended(replicas[c]);
+  a.longest_run = std::max(a.longest_run, run.longest_run());
+  if (failed) ++a.failures;
+  report(r, e);
+  if (e.quarantined) {
+    if (!r.next) host_.make_next(replicas[c]);
+    r.ports->leave_records(r.next->records);
+  }
+  const left_as left = failed ? left_as::failed : run.stop_requested() ? left_as::interrupted : left_as::done;
+  const port_records::outcome o = r.ports->settle(left, e.again, r.name);
+  a.redelivered += o.redelivered;
+  a.dead_letters += o.given_up;
+  r.down = failed;
+  fixed_text<256> why;
+  e.append_cause(why);
+  why.append(e.why);
+  host_.board_->change(replicas[c], [&](replica_row& row) {
+    row.state = replica_state::restarts;
+    row.quarantined_now = e.quarantined;
+    row.redelivered += o.redelivered;
+    row.dead_letters += o.given_up;
+    if (!failed) return;
+    ++row.failures;
+    row.failed_at = now_ns();
+    const std::size_t n = why.view().copy(row.failure.data(), row.failure.size() - 1);
+    row.failure[n] = 0;
+  });
+  if (e.again) return;
+  if (failed) r.failed = host_.failed_ = true;
+  host_.gone(r);
+}
+
+void host::service::report(const replica& r, const supervision_driver::ending& e) const {
+  fixed_text<256> follows;
+  append_what_follows(follows, e.next, host_.plan_.processes[r.process].restart, e.together);
+  if (e.how != process_end::failed) {
+    if (e.next.what == restart_decision::kind::restarts)
+      log_info("services", "{} has ended; {}", r.who, follows.view());
+    return;
+  }
+  if (e.next.what == restart_decision::kind::limit_reached) append_limit(follows);
+  fixed_text<128> cause;
+  e.append_cause(cause);
+  log_error("services", "{} failed: {}{}; {}", r.who, cause.view(), e.why, follows.view());
 }
 
 }  // namespace leat::services

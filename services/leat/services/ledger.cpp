@@ -14,13 +14,20 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 std::string run_text(nanoseconds longest) {
-  return longest > nanoseconds::zero() ? format_duration(rounded(longest))
-                                       : "under " + format_duration(overrun_guard::run_blur);
+  if (longest == nanoseconds::zero()) return "under " + format_duration(overrun_guard::run_blur);
+  fixed_text<32> text;
+  append_rounded(text, longest);
+  return std::string(text.view());
 }
 
 }  // namespace
 
-int exit_code(const ledger& l) noexcept { return l.failed || !l.promise ? 1 : 0; }
+int exit_code(const ledger& l) noexcept {
+  const bool lost = std::any_of(l.channels.begin(), l.channels.end(), [](const channel_account& c) {
+    return std::any_of(c.losses.begin(), c.losses.end(), [](const auto& x) { return x.lost > 0; });
+  });
+  return l.failed || !l.promise || lost ? 1 : 0;
+}
 
 std::string to_text(const ledger& l, const config::plan& plan) {
   std::string text;
@@ -35,7 +42,30 @@ std::string to_text(const ledger& l, const config::plan& plan) {
     text += "channel " + padded(names[i], width) + "  sent " + std::to_string(s.sent) + " = received " +
             std::to_string(s.received) + " + dropped " + std::to_string(s.dropped) + " + left " +
             std::to_string(s.left);
-    if (s.left > 0 && l.channels[i].full == config::overflow::block) text += "  (lost: it was to keep them)";
+    const std::optional<store_account>& kept = l.channels[i].store;
+    if (s.left > 0 && l.channels[i].full == leat::full::block && !kept)
+      text += "  (lost: it was to keep them)";
+    if (kept && kept->finish_failed)
+      text.append("  (not stored: of ")
+          .append(std::to_string(kept->kept))
+          .append(" some may be lost, the file could not be written; restored: ")
+          .append(std::to_string(kept->restored))
+          .append(")");
+    else if (kept)
+      text.append("  (stored: ")
+          .append(std::to_string(kept->kept))
+          .append(" for the next start; restored: ")
+          .append(std::to_string(kept->restored))
+          .append(kept->failing ? "; the file could not be written)" : ")");
+    for (const channel_account::loss& x : l.channels[i].losses) {
+      if (x.lost > 0) text += "  (lost: '" + x.process + "' threw away " + std::to_string(x.lost) + ")";
+      if (x.rejected > 0)
+        text += "  (rejected: " + std::to_string(x.rejected) + " that '" + x.process + "' could not read)";
+      if (x.fields > 0)
+        text += "  (left out: " + std::to_string(x.fields) + " fields that messages of '" + x.process +
+                "' have no place for)";
+    }
+    if (s.refused > 0) text += "  (refused: " + std::to_string(s.refused) + " sent after it was closed)";
     text += '\n';
   }
   width = 0;

@@ -67,7 +67,7 @@ std::string project_name_fault(std::string_view name) {
   const std::string quoted = "'" + std::string(name) + "'";
   if (name.empty()) return "a project needs a name";
   if (name.find('/') != std::string_view::npos)
-    return quoted + " is a path; go to the folder it shall lie in and give its name alone";
+    return quoted + " is a path; go to the folder where you want it and give its name alone";
   if (name.size() > longest_name)
     return quoted + " is too long: at most " + std::to_string(longest_name) + " characters";
   if (!is_letter(name[0])) return quoted + " does not begin with a letter";

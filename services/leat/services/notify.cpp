@@ -13,6 +13,11 @@
 
 namespace leat::services {
 
+bool has_notify_socket() noexcept {
+  const char* const path = std::getenv("NOTIFY_SOCKET");
+  return path && (path[0] == '/' || path[0] == '@');
+}
+
 void notify_systemd(std::string_view state) noexcept {
   const char* const path = std::getenv("NOTIFY_SOCKET");
   if (!path || (path[0] != '/' && path[0] != '@')) return;

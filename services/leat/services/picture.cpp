@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <leat/base/units.hpp>
 #include <leat/config/graph.hpp>
 
 namespace leat::services {
@@ -14,9 +15,14 @@ using config::index;
 std::string how(const config::plan& plan, const config::channel_plan& c) {
   const config::flavour f = config::choose_flavour(plan, c);
   std::string text = config::to_string(f);
-  if (f != config::flavour::rendezvous && f != config::flavour::latest)
+  if (f == config::flavour::latest_by_key)
+    text += ' ' + std::to_string(c.keys);
+  else if (f == config::flavour::stored)
+    text += ' ' + format_size(c.store->max);
+  else if (f != config::flavour::rendezvous && f != config::flavour::latest)
     text += ' ' + std::to_string(c.capacity);
-  if (f != config::flavour::broadcast && f != config::flavour::latest)
+  if (!c.key.empty()) text += " by " + c.key;
+  if (f != config::flavour::broadcast && f != config::flavour::latest && f != config::flavour::latest_by_key)
     text += std::string(", ") + config::to_string(config::effective_policy(c));
   return text;
 }
@@ -85,7 +91,12 @@ std::string text_picture(const config::plan& plan) {
 }
 
 std::string dot_picture(const config::plan& plan) {
-  std::string text = "digraph leat {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  std::string text = R"(digraph leat {
+  graph [rankdir=LR, ranksep=0.25, nodesep=0.2, fontname="sans-serif", fontsize=12, color="#9aa5b1"];
+  node [shape=box, style="rounded,filled", fillcolor="#e6effa", color="#41668f", fontname="sans-serif",
+        fontsize=12, margin="0.1,0.05"];
+  edge [fontname="sans-serif", fontsize=9, color="#555555", arrowsize=0.6];
+)";
   for (index s = 0; s < plan.services.size(); ++s) {
     text += "  subgraph cluster_" + std::to_string(s) + " {\n    label=\"" + escaped(plan.services[s].name) +
             "\";\n";
@@ -95,11 +106,14 @@ std::string dot_picture(const config::plan& plan) {
         text += "    p" + std::to_string(i) + " [label=\"" + escaped(p.name + with_replicas(p)) + "\\n" +
                 escaped(p.type->name) + "\"];\n";
     }
+    text +=
+        "    node [shape=ellipse, style=filled, fillcolor=\"#f4f4f2\", color=\"#9a9a92\", fontsize=11, "
+        "margin=\"0.02,0.02\"];\n";
     for (index i = 0; i < plan.channels.size(); ++i) {
       const config::channel_plan& c = plan.channels[i];
       if (c.service == s)
-        text += "    c" + std::to_string(i) + " [shape=ellipse, label=\"" + escaped(c.name) + "\\n" +
-                escaped(how(plan, c)) + "\"];\n";
+        text += "    c" + std::to_string(i) + " [label=\"" + escaped(c.name) + "\\n" + escaped(how(plan, c)) +
+                "\"];\n";
     }
     text += "  }\n";
   }

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -13,47 +12,19 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <system_error>
 
 #include <leat/process/plugin.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/sched/leavable.hpp>
+#include <leat/services/class_finder.hpp>
+#include <leat/services/plugin_bytes.hpp>
 
 namespace leat::services {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "0.1" of "0.1.7". Before 1.0 a minor version may change anything, as the SOVERSION says.
-std::string_view interface_of(std::string_view version) { return version.substr(0, version.rfind('.')); }
-
-template <std::size_t N>
-std::string_view text(const char (&from)[N]) {
-  return {from, ::strnlen(from, N)};
-}
-
-// Read from the file: a plug-in of another version need not even have the symbols that it is loaded with.
-std::optional<plugin_description> description_in(const std::string& bytes) {
-  const std::string mark(plugins::mark_backwards.rbegin(), plugins::mark_backwards.rend());
-  const std::size_t at = bytes.find(mark);
-  if (at == std::string::npos || bytes.size() - at < sizeof(plugin_description)) return std::nullopt;
-  plugin_description d;
-  std::memcpy(&d, bytes.data() + at, sizeof d);
-  return d;
-}
-
-std::string fault_of(const plugin_description& d) {
-  if (d.format != plugin_format)
-    return "its description has format " + std::to_string(d.format) + ", this program reads format " +
-           std::to_string(plugin_format);
-  if (interface_of(text(d.version)) != interface_of(LEAT_VERSION))
-    return "it was built with Leat " + std::string(text(d.version)) + ", this program is Leat " LEAT_VERSION;
-  if (text(d.abi) != LEAT_PLUGIN_ABI)
-    return "it was built with " + std::string(text(d.abi)) + ", this program with " LEAT_PLUGIN_ABI;
-  return {};
-}
 
 // The loader's words without the path, which is told anyway, and with a symbol as it was written.
 std::string loader_words(const std::string& path) {
@@ -75,6 +46,32 @@ std::string loader_words(const std::string& path) {
   return words;
 }
 
+// Where plug-ins are installed: where LEAT_PLUGIN_PATH says, beside this program, and where Leat was to be installed.
+std::vector<fs::path> plugin_folders() {
+  std::vector<fs::path> all;
+  if (const char* const set = std::getenv("LEAT_PLUGIN_PATH"))
+    for (std::string_view rest = set; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) all.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty()) all.push_back(program.parent_path() / LEAT_PLUGINS_FROM_PROGRAM);
+  all.emplace_back(LEAT_PLUGINS_INSTALLED);
+  return all;
+}
+
+// The file itself, else one of its name that is installed.
+std::string find_plugin(const std::string& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  for (const fs::path& folder : plugin_folders())
+    if (fs::path there = folder / fs::path(path).filename(); fs::exists(there, ignored))
+      return there.string();
+  return path;
+}
+
 // The names of plug-ins, for as long as classes may point to them.
 std::string_view keep(std::string name) {
   static auto* const all = new std::deque<std::string>;
@@ -89,14 +86,12 @@ std::vector<std::string> load_file(const fs::path& path) {
   std::ifstream in(real, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) return {"it cannot be read"};
-  if (!bytes.starts_with("\177ELF")) return {"it is no shared object"};
-  const std::optional<plugin_description> d = description_in(bytes);
-  if (!d) return {"it does not say LEAT_PLUGIN(\"name\"), so it is no plug-in of Leat"};
-  if (std::string fault = fault_of(*d); !fault.empty()) return {std::move(fault)};
+  plugin_in_file described = read_plugin(bytes);
+  if (!described.fault.empty()) return {std::move(described.fault)};
 
   const std::size_t problems_before = catalog_problems().size();
-  const std::string_view before = processes::exchange_origin(
-      keep("plug-in '" + std::string(text(d->name)) + "' (" + real.filename().string() + ')'));
+  const std::string_view before =
+      processes::exchange_origin(keep("plug-in '" + described.name + "' (" + real.filename().string() + ')'));
   void* const handle = ::dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
   processes::exchange_origin(before);
   if (!handle) return {loader_words(real.string())};
@@ -116,10 +111,11 @@ std::vector<std::string> load_file(const fs::path& path) {
 
 }  // namespace
 
-std::vector<std::string> load_plugin(const std::string& path) {
+std::vector<std::string> load_plugin(const std::string& named) {
   static std::mutex lock;
   static auto* const known = new std::map<std::string, std::vector<std::string>>;
   const std::scoped_lock hold(lock);
+  const std::string path = find_plugin(named);
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   const std::string key = error ? path : real.string();
@@ -131,10 +127,13 @@ std::vector<std::string> load_plugin(const std::string& path) {
 
 config::options with_plugins() {
   config::options how;
-  how.load_plugin = [](const config::plugin_file& file, config::findings& found) {
+  how.load_plugin = [](const config::plugin_file& file, config::diagnostics& found) {
     const std::vector<std::string> faults = load_plugin(file.path);
     for (const std::string& fault : faults) found.error("plugin", file.at, fault);
     return faults.empty();
+  };
+  how.where_is = [finder = std::make_shared<class_finder>()](std::string_view name) {
+    return finder->hint(name);
   };
   return how;
 }

@@ -2,6 +2,7 @@
 #include <leat/services/port_records.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <leat/base/log.hpp>
 
@@ -20,14 +21,15 @@ void log_value(const std::string& who, const std::string& text) {
 
 }  // namespace
 
-port_records::port_records(const config::plan& plan, const wiring& wires, config::index process)
+port_records::port_records(const config::plan& plan, const wiring& wires, config::index process,
+                           unsigned replica)
     : plan_(plan), wires_(wires), process_(process) {
   const config::process_plan& p = plan.processes[process];
   if (!p.watchdog && std::none_of(p.ports.begin(), p.ports.end(), [](const config::port_plan& at) {
         return at.delivery == config::delivery::at_least_once;
       }))
     return;
-  const std::vector<port_binding> all = wires.bindings(process);
+  const std::vector<port_binding> all = wires.bindings(process, replica);
   for (config::index i = 0; i < p.ports.size(); ++i) {
     const config::port_plan& at = p.ports[i];
     const auto bound = std::find_if(all.begin(), all.end(),
@@ -37,7 +39,7 @@ port_records::port_records(const config::plan& plan, const wiring& wires, config
     const bool holds = is_in && at.delivery == config::delivery::at_least_once;
     const any_channel& first = bound->channels.front();
     if (!holds && !p.watchdog) continue;
-    if (!holds && bound->channels.size() == 1 && first.flavour() == flavour::single) {
+    if (!holds && bound->channels.size() == 1 && first.one_to_one()) {
       (is_in ? rings_read_ : rings_written_).push_back(first);
       continue;
     }
@@ -52,15 +54,14 @@ port_records::port_records(const config::plan& plan, const wiring& wires, config
       if (p.dead_letter) wires.whole(*p.dead_letter).check_type(first.type());
     }
     ports_.push_back({i, &first.type(), std::move(record)});
+    if (holds) ports_.back().ends = bound->channels;
   }
 }
 
-std::vector<port_binding> port_records::bindings() const {
-  std::vector<port_binding> all = wires_.bindings(process_);
+void port_records::put_into(std::vector<port_binding>& bindings) const noexcept {
   for (const port& p : ports_)
-    for (port_binding& b : all)
+    for (port_binding& b : bindings)
       if (b.port == plan_.processes[process_].ports[p.index].schema->name) b.record = p.record;
-  return all;
 }
 
 std::uint64_t port_records::progress() const noexcept {
@@ -76,6 +77,10 @@ port_records::outcome port_records::settle(left_as how, bool another_comes, cons
   outcome o;
   for (port& p : ports_) {
     csp::hold_base* const h = p.record->hold.get();
+    const auto acknowledge = [&] {
+      for (const any_channel& end : p.ends) stores::acknowledge(end);
+    };
+    if (h && how == left_as::done && h->at() != state::again) acknowledge();
     if (!h || h->at() == state::empty) continue;
     if (h->at() == state::in_hand && how == left_as::done) {
       h->acknowledge();
@@ -84,8 +89,12 @@ port_records::outcome port_records::settle(left_as how, bool another_comes, cons
     // One that was to be handed out again, and has not been, has not failed again.
     const bool was_in_hand = h->at() == state::in_hand;
     if (was_in_hand && how == left_as::failed) ++h->failures;
-    if (!another_comes || h->failures >= plan_.processes[process_].attempts) {
+    const bool often = h->failures >= plan_.processes[process_].attempts;
+    if (!another_comes && !often && std::any_of(p.ends.begin(), p.ends.end(), stores::keeps)) {
+      h->acknowledge();  // the store has it, for the next start
+    } else if (!another_comes || often) {
       give_up(p, name);
+      acknowledge();
       ++o.given_up;
     } else if (was_in_hand) {
       h->become(state::again);
@@ -93,6 +102,30 @@ port_records::outcome port_records::settle(left_as how, bool another_comes, cons
     }
   }
   return o;
+}
+
+std::vector<const port_type*> port_records::held() const {
+  std::vector<const port_type*> all;
+  for (const port& p : ports_) all.push_back(p.record->hold ? p.type : nullptr);
+  return all;
+}
+
+std::vector<std::shared_ptr<csp::gate_record>> port_records::fresh(
+    const std::vector<const port_type*>& held) {
+  std::vector<std::shared_ptr<csp::gate_record>> all;
+  for (const port_type* const t : held) {
+    all.push_back(std::make_shared<csp::gate_record>());
+    if (t) all.back()->hold = t->make_hold();
+  }
+  return all;
+}
+
+void port_records::leave_records(std::vector<std::shared_ptr<csp::gate_record>>& fresh) noexcept {
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    std::swap(ports_[i].record, fresh[i]);
+    if (const auto& old = fresh[i]->hold; old && old->at() != csp::hold_base::state::empty)
+      ports_[i].record->hold->succeed(old);
+  }
 }
 
 // To the channel for such values if it takes it at once; else it is logged in full.

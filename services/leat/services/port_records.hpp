@@ -24,10 +24,10 @@ enum class left_as : std::uint8_t {
 class port_records {
  public:
   // Throws wiring_error if values that cannot be copied are to be delivered at least once.
-  port_records(const config::plan& plan, const wiring& wires, config::index process);
+  port_records(const config::plan& plan, const wiring& wires, config::index process, unsigned replica);
 
-  // The process's bindings, each with its record if it has one.
-  std::vector<port_binding> bindings() const;
+  // Puts the records into the process's bindings (wiring::bindings).
+  void put_into(std::vector<port_binding>& bindings) const noexcept;
 
   // Goes up with each value received or sent, if the process has a watchdog. A ring of one writer and one
   // reader counts by itself, so its port is bound to it as without a watchdog.
@@ -38,12 +38,19 @@ class port_records {
   };
   // The incarnation is out. `name` is the replica's, for reports.
   outcome settle(left_as how, bool another_comes, const std::string& name);
+  // The incarnation is out behind a fence, and may still look at its records: the next one gets `fresh` ones,
+  // and what it had is in their place. Before settle.
+  void leave_records(std::vector<std::shared_ptr<csp::gate_record>>& fresh) noexcept;
+  // Of each port with a record the type of the values in hand; null if it keeps none.
+  std::vector<const port_type*> held() const;
+  static std::vector<std::shared_ptr<csp::gate_record>> fresh(const std::vector<const port_type*>& held);
 
  private:
   struct port {
     config::index index;
     const port_type* type;
     std::shared_ptr<csp::gate_record> record;
+    std::vector<any_channel> ends = {};  // that it receives from, if they are of stores
   };
   void give_up(port& p, const std::string& name) const;
 

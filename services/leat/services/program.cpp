@@ -1,79 +1,108 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // leat::main: each verb, from parsed words to an exit status.
-#include <sched.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <functional>
+#include <filesystem>
+#include <new>
 #include <string>
 
 #include <leat/base/format.hpp>
-#include <leat/base/log.hpp>
 #include <leat/base/safety.hpp>
 #include <leat/base/version.hpp>
 #include <leat/config/config.hpp>
 #include <leat/config/json_schema.hpp>
 #include <leat/config/render.hpp>
-#include <leat/config/suggest.hpp>
 #include <leat/main.hpp>
 #include <leat/net/child.hpp>
-#include <leat/net/signals.hpp>
 #include <leat/process/registry.hpp>
-#include <leat/sched/info.hpp>
-#include <leat/sched/run.hpp>
-#include <leat/sched/stack_use.hpp>
+#include <leat/remote/verbs.hpp>
+#include <leat/services/about_verbs.hpp>
 #include <leat/services/command_line.hpp>
-#include <leat/services/describe.hpp>
-#include <leat/services/host.hpp>
-#include <leat/services/new_project.hpp>
+#include <leat/services/doctor.hpp>
 #include <leat/services/picture.hpp>
 #include <leat/services/plugins.hpp>
-#include <leat/services/status_line.hpp>
+#include <leat/services/run_verb.hpp>
+#include <leat/services/simulate_verb.hpp>
+#include <leat/services/tls_files.hpp>
+#include <leat/services/verb_output.hpp>
 
 namespace leat::services {
+
 namespace {
 
-constexpr int all_is_well = 0, failed = 1, bad_usage = 2, bad_configuration = 78;
-
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 std::string version_text() {
   std::string text = LEAT_VERSION "\n";
   if (!safety::left_out.empty())
     text += "BENCH BUILD, not to be used: without " + std::string(safety::left_out) + "\n";
   return text;
 }
-void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-
-bool colour_on(int fd) {
-  const char* const no = std::getenv("NO_COLOR");
-  const char* const term = std::getenv("TERM");
-  return ::isatty(fd) == 1 && (!no || !*no) && (!term || std::strcmp(term, "dumb") != 0);
-}
 
 std::string counted(std::size_t n, const char* what, const char* plural_end) {
   return std::to_string(n) + ' ' + what + (n == 1 ? "" : plural_end);
 }
 
+config::checked check_files(const command& c) {
+  config::options how = with_plugins();
+  how.set = c.set;
+  how.expand = c.expanded;
+  how.simulation = c.verb == verb::simulate ? config::options::stand_ins::used
+                   : c.verb == verb::check  ? config::options::stand_ins::checked
+                                            : config::options::stand_ins::unused;
+  return config::check(c.words, program_catalog(), how);
+}
+
 // The findings go to stderr; without errors the plan is there.
 config::checked read(const command& c) {
-  config::checked r = config::check(c.words, program_catalog(), with_plugins());
+  config::checked r = check_files(c);
   if (!r.found.all().empty()) complain(config::render(r.found, r.sources, colour_on(STDERR_FILENO)));
   return r;
 }
 
+// The only file, or all of them with their names above. Into a folder: none that is there is written over.
+int write_expanded(const command& c, const std::vector<config::expanded_file>& files) {
+  if (c.into.empty()) {
+    for (const config::expanded_file& f : files) {
+      if (files.size() > 1) print((&f == files.data() ? "# ---- " : "\n# ---- ") + f.name + "\n");
+      print(f.text);
+    }
+    return all_is_well;
+  }
+  const std::filesystem::path folder = c.into;
+  std::error_code ec;
+  std::filesystem::create_directories(folder, ec);
+  for (const config::expanded_file& f : files) {
+    const std::string path = (folder / f.name).string();
+    const int fd = ec ? -1 : ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    bool good = fd >= 0 && ::write(fd, f.text.data(), f.text.size()) == static_cast<ssize_t>(f.text.size());
+    const int why = ec ? ec.value() : errno;
+    good = (fd < 0 || ::close(fd) == 0) && good;
+    if (good) continue;
+    complain("leat: cannot write " + path + ": " + std::strerror(why) + "\n");
+    return failed;
+  }
+  return all_is_well;
+}
+
 int do_check(const command& c) {
-  const config::checked r = config::check(c.words, program_catalog(), with_plugins());
+  config::checked r = check_files(c);
+  if (r.plan) check_tls_files(*r.plan, r.found);
+  if (r.found.errors() > 0) r.plan.reset();
   if (c.json) {
-    print(config::render_json(r.found, r.sources) + "\n");
+    print(config::render_json(r.found, r.sources, c.verbose) + "\n");
   } else {
     if (!r.found.all().empty()) complain(config::render(r.found, r.sources, colour_on(STDERR_FILENO)));
-    if (!c.quiet) {
+    if (c.verbose) complain(config::render_remarks(r.found, r.sources, colour_on(STDERR_FILENO)));
+    if (c.expanded) {
+      const int written = write_expanded(c, r.expanded);
+      if (written != all_is_well) return written;
+    } else if (!c.quiet) {
       std::string text = config::summary(r.found);
       if (r.plan) {
         const config::memory_sum& m = r.plan->memory;
@@ -114,124 +143,38 @@ int do_graph(const command& c) {
   return all_is_well;
 }
 
-// What only the machine that runs it can tell.
-bool machine_fits(const config::checked& r) {
-  config::findings found;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return true;
-  const config::runtime_plan& runtime = r.plan->runtime;
-  for (std::size_t i = 0; i < runtime.cpus.size(); ++i)
-    if (const unsigned cpu = runtime.cpus[i]; cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed))
-      found.error("cpus", runtime.cpus_at[i],
-                  "'cpus' names CPU " + std::to_string(cpu) + ", on which this program may not run here");
-  if (found.all().empty()) return true;
-  complain(config::render(found, r.sources, colour_on(STDERR_FILENO)));
-  return false;
-}
-
-int do_run(const command& c) {
-  const config::checked r = read(c);
-  if (!r.plan || !machine_fits(r)) return bad_configuration;
-  const bool talks = !c.quiet;
-  try {
-    return leat::run(runtime_options_of(*r.plan), [&] {
-      host h(*r.plan);
-      const in<int> stop = signals(SIGINT, SIGTERM);
-      const bool shows = talks && colour_on(STDERR_FILENO);
-      status_line line(shows);
-      std::function<void(const host&)> tick;
-      if (shows) tick = [&](const host& running) { line.show(running); };
-      const ledger l = h.run(stop, tick);
-      // It ends anyway: a signal that comes now must not take away its exit status.
-      for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_IGN);
-      line.clear();
-      flush_stdout();  // what the processes printed comes before the summary
-      if (talks) write_text(STDERR_FILENO, to_text(l, *r.plan) + stack_use());
-      // A thread that stands still in the C library may hold its locks for good.
-      if (stats().frozen > 0) std::_Exit(exit_code(l));
-      return exit_code(l);
-    });
-  } catch (const std::exception& e) {
-    complain(std::string("leat: ") + e.what() + "\n");
-    return failed;
-  }
-}
-
-int do_describe(const command& c, const std::string& program) {
-  const class_schema* const s = program_catalog().find_class(c.words[0]);
-  if (!s) {
-    std::vector<std::string_view> names;
-    for (const class_schema* x : program_catalog().classes()) names.push_back(x->name);
-    std::string text = program + ": there is no process class '" + c.words[0] + "'" +
-                       config::did_you_mean(config::nearest(c.words[0], names));
-    text += names.empty() ? "; this program has none, LEAT_PROCESS registers one"
-                          : "\n`" + program + " list` shows those that there are";
-    complain(text + "\n");
-    return bad_usage;
-  }
-  print(c.json ? describe_json(*s) : describe_text(*s, program_catalog()));
-  return all_is_well;
-}
-
-int do_list(const command& c) {
-  const std::vector<const class_schema*> all = program_catalog().classes();
-  if (c.json) {
-    std::string text = "[";
-    for (const class_schema* s : all) text += (text.size() > 1 ? ",\n " : "") + describe_json(*s, false);
-    print(text + "]\n");
-    return all_is_well;
-  }
-  std::size_t width = 0;
-  for (const class_schema* s : all) width = std::max(width, s->name.size());
-  for (const class_schema* s : all) {
-    std::string name = s->name;
-    if (!c.names) {
-      name.resize(width + 2, ' ');
-      name += s->help;
-    }
-    print(name + "\n");
-  }
-  if (all.empty() && !c.names) complain("this program has no process classes; LEAT_PROCESS registers one\n");
-  return all_is_well;
-}
-
-int do_new(const command& c, const std::string& program) {
-  const std::string& name = c.words[0];
-  if (const std::string fault = project_name_fault(name); !fault.empty()) {
-    complain(program + ": " + fault + "\n");
-    return bad_usage;
-  }
-  const std::vector<project_file> files = project_files(name, LEAT_VERSION);
-  make_project({}, name, files);
-  std::string text = "made the folder " + name + ":\n";
-  for (const project_file& f : files) text += "  " + name + '/' + f.path + '\n';
-  print(text + "\nnext:\n" + next_steps(name, unusual_prefix()));
-  return all_is_well;
-}
-
-int do_help(const command& c, const std::string& program) {
+int do_doctor(const command& c) {
+  std::vector<remedy> found;
   if (c.words.empty()) {
-    print(usage(program));
-    return all_is_well;
+    found = examine(look_at_machine(), nullptr);
+  } else {
+    const config::checked r = read(c);
+    if (!r.plan) return bad_configuration;
+    found = examine(look_at_machine(), &*r.plan);
+    for (remedy& x : examine_files(*r.plan)) found.push_back(std::move(x));
+    for (remedy& x : examine_tls(*r.plan)) found.push_back(std::move(x));
   }
-  const parsed_words p = parse_command_line({c.words[0], "--help"});
-  if (!p.error.empty()) {
-    complain(program + ": " + p.error + "\n");
-    return bad_usage;
-  }
-  print(usage(program, p.command.verb));
-  return all_is_well;
+  print(c.json ? to_json(found) + "\n" : to_text(found, colour_on(STDOUT_FILENO)));
+  return anything_lacking(found) ? failed : all_is_well;
 }
 
-int do_completion(const command& c, const std::string& program) {
-  const std::string script = completion(c.words[0], program);
-  if (script.empty()) {
-    complain(program + ": no completion for '" + c.words[0] + "'; there is one for bash and one for zsh\n");
-    return bad_usage;
-  }
-  print(script);
-  return all_is_well;
+// A verb for a deployment that runs.
+int do_remote(int (*verb)(const remote::request&), const command& c, const std::string& program) {
+  return remote::run_verb(verb, {.program = program,
+                                 .deployment = c.deployment,
+                                 .token_file = c.token_file,
+                                 .words = c.words,
+                                 .json = c.json,
+                                 .names = c.names,
+                                 .processes = c.processes,
+                                 .channels = c.channels,
+                                 .now = c.now,
+                                 .restart = c.restart,
+                                 .count = c.count,
+                                 .rate = c.rate,
+                                 .out = c.out,
+                                 .where = c.where,
+                                 .interval = c.interval});
 }
 
 int perform(const command& c, const std::string& program) {
@@ -247,16 +190,28 @@ int perform(const command& c, const std::string& program) {
     }
   if (!all_loaded) return failed;
   switch (c.verb) {
-    case verb::run: return do_run(c);
+    case verb::run: return run_services(c, read(c));
+    case verb::simulate: return simulate_services(c, read(c));
     case verb::check: return do_check(c);
     case verb::graph: return do_graph(c);
-    case verb::list: return do_list(c);
-    case verb::describe: return do_describe(c, program);
-    case verb::make_new: return do_new(c, program);
+    case verb::list: return list_classes(c);
+    case verb::describe: return describe_class(c, program);
+    case verb::make_new: return new_project(c, program);
     case verb::schema: print(config::json_schema(&program_catalog()) + "\n"); return all_is_well;
-    case verb::completion: return do_completion(c, program);
+    case verb::doctor: return do_doctor(c);
+    case verb::ps: return do_remote(remote::ps, c, program);
+    case verb::top: return do_remote(remote::top, c, program);
+    case verb::tap: return do_remote(remote::tap, c, program);
+    case verb::inject: return do_remote(remote::inject, c, program);
+    case verb::set: return do_remote(remote::set, c, program);
+    case verb::restart: return do_remote(remote::restart, c, program);
+    case verb::log: return do_remote(remote::log, c, program);
+    case verb::dump: return do_remote(remote::dump, c, program);
+    case verb::stop: return do_remote(remote::stop, c, program);
+    case verb::metrics: return do_remote(remote::metrics, c, program);
+    case verb::completion: return print_completion(c, program);
     case verb::version: print(program + " " + version_text()); return all_is_well;
-    case verb::help: return do_help(c, program);
+    case verb::help: return print_help(c, program);
   }
   return bad_usage;
 }
@@ -293,6 +248,8 @@ int main(int argc, char** argv) {
       return failed;
     }
     return status;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   } catch (const std::exception& e) {
     complain(program + ": " + e.what() + "\n");
     return failed;

@@ -16,6 +16,17 @@ bool looks_like_a_number(std::string_view t) noexcept {
   return t[0] != '0' || t.size() == 1 || !is_digit(t[1]);
 }
 
+// What is read as something else than a text.
+bool is_word(std::string_view t) noexcept {
+  return t == "true" || t == "false" || t == "null" || t == "[]" || t == "{}";
+}
+field_value word(std::string_view t) {
+  if (t == "null") return {};
+  if (t == "[]") return field_list();
+  if (t == "{}") return record();
+  return t == "true";
+}
+
 field_value number_or_text(std::string_view t) {
   const char* const end = t.data() + t.size();
   if (looks_like_a_number(t)) {
@@ -33,7 +44,8 @@ field_value number_or_text(std::string_view t) {
 }  // namespace
 
 csv_splitter::status csv_splitter::fail(std::string why) {
-  reset();
+  size_ = 0;
+  open_ = false;
   why_ = std::move(why);
   return status::wrong;
 }
@@ -44,7 +56,7 @@ void csv_splitter::reset() noexcept {
   open_ = false;
 }
 
-csv_splitter::status csv_splitter::feed(std::string_view line) {
+csv_splitter::status csv_splitter::feed(std::string_view line, bool ended_with_return) {
   std::size_t i = 0;
   if (open_) {
     fields_.back().text += '\n';
@@ -67,6 +79,8 @@ csv_splitter::status csv_splitter::feed(std::string_view line) {
         open_ = false;
       }
     } else if (c == separator_) {
+      if (fields_.size() == most_fields_)
+        return fail("a row of more than " + std::to_string(most_fields_) + " fields");
       fields_.emplace_back();
     } else if (c == '"') {
       if (!at_start()) return fail("a quote within a field that does not begin with one");
@@ -77,19 +91,23 @@ csv_splitter::status csv_splitter::feed(std::string_view line) {
       fields_.back().text += c;
     }
   }
-  return open_ ? status::more : status::row;
+  if (!open_) return status::row;
+  if (ended_with_return) fields_.back().text += '\r';
+  return status::more;
 }
 
 field_value csv_value(const csv_field& f) {
   if (f.in_quotes) return f.text;
+  if (is_word(f.text)) return word(f.text);
   return f.text.empty() ? field_value() : number_or_text(f.text);
 }
 
 // What would be read as something else than this text is put in quotes.
 void write_csv(std::string& to, std::string_view text, char separator, bool is_text) {
   const bool special = text.find_first_of("\"\r\n") != std::string_view::npos ||
-                       text.find(separator) != std::string_view::npos;
-  if (!special && !(is_text && (text.empty() || looks_like_a_number(text)))) {
+                       text.find(separator) != std::string_view::npos ||
+                       text.starts_with("\xef\xbb\xbf");  // which is passed over at the begin of a file
+  if (!special && !(is_text && (text.empty() || looks_like_a_number(text) || is_word(text)))) {
     to += text;
     return;
   }

@@ -22,10 +22,13 @@ class csv_splitter {
  public:
   enum class status : std::uint8_t { row, more, wrong };
 
-  csv_splitter(char separator, std::size_t limit) : separator_(separator), limit_(limit) {}
+  // Bytes and fields of a row. Each field costs more than the comma that makes it.
+  csv_splitter(char separator, std::size_t limit, std::size_t most_fields)
+      : separator_(separator), limit_(limit), most_fields_(most_fields) {}
 
-  // row: in fields(). wrong: why() says what; the next line begins a new row.
-  status feed(std::string_view line);
+  // row: in fields(). wrong: why() says what, in the last of fields(); the next line begins a new row. A line end
+  // within quotes is part of the text, with its '\r' if it had one.
+  status feed(std::string_view line, bool ended_with_return = false);
   // The end in the middle of a row?
   bool unfinished() const noexcept { return open_; }
   void reset() noexcept;
@@ -37,14 +40,15 @@ class csv_splitter {
   status fail(std::string why);
 
   const char separator_;
-  const std::size_t limit_;  // bytes of a row
+  const std::size_t limit_, most_fields_;
   std::vector<csv_field> fields_;
   std::string why_;
   std::size_t size_ = 0;
   bool open_ = false;  // within quotes
 };
 
-// A number if it looks like one of JSON's, none if it is empty, else the text; always the text in quotes.
+// A number if it looks like one of JSON's; true, false, null, an empty list or table as JSON has them; none if it is
+// empty, else the text; always the text in quotes.
 field_value csv_value(const csv_field& f);
 void write_csv(std::string& to, std::string_view text, char separator, bool is_text);
 void write_csv(std::string& to, const field_value& v, char separator);

@@ -13,7 +13,7 @@ namespace leat::stock {
 // f(stat&) returns an error number, or 0.
 template <class F>
 std::optional<followed_file::identity> followed_file::identity_by(F f) const {
-  struct stat s {};
+  struct stat s{};
   const int error = leat::blocking([&] { return f(s); });
   if (error == ENOENT) return std::nullopt;
   if (error != 0) throw std::system_error(error, std::system_category(), path_);

@@ -27,11 +27,15 @@ class followed_file {
   // Throws std::system_error but for a file that is not there, and for one that is no regular file.
   bool open();
   void to_end();
+  void to_begin() noexcept { offset_ = 0; }
   // data: the first n bytes of `into`. The others tell what is the case at the end of the file.
   status read(net::mutable_bytes into, std::size_t& n);
 
- private:
+  // Of the file that is open: device and number.
   using identity = std::pair<std::uint64_t, std::uint64_t>;
+  identity which() const noexcept { return which_.value_or(identity()); }
+
+ private:
   template <class F>
   std::optional<identity> identity_by(F f) const;
   std::optional<identity> identity_of_path() const;

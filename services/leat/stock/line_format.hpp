@@ -13,6 +13,7 @@
 #include <leat/process/record.hpp>
 #include <leat/process/settings.hpp>
 #include <leat/stock/csv.hpp>
+#include <leat/stock/csv_columns.hpp>
 #include <leat/stock/line_splitter.hpp>
 
 namespace leat::stock {
@@ -60,7 +61,10 @@ class line_parser {
   using taker = std::function<bool(line_event)>;
 
   line_parser(const line_options& o, taker take)
-      : options_(o), take_(std::move(take)), splitter_(o.longest), csv_(o.separator, o.longest) {
+      : options_(o),
+        take_(std::move(take)),
+        splitter_(o.longest),
+        csv_(o.separator, o.longest, most_columns) {
     begin();
   }
 
@@ -75,12 +79,17 @@ class line_parser {
   bool line(std::string_view text);
   bool too_long() {
     ++number_;
-    return bad("a line of more than " + std::to_string(options_.longest) + " bytes");
+    return bad_line("a line of more than " + std::to_string(options_.longest) + " bytes");
   }
 
  private:
   std::uint64_t number() const noexcept { return numbered_ ? number_ : 0; }
   bool bad(std::string why) { return take_({{}, std::move(why), number()}); }
+  // A row of CSV that it was part of is not made up without it.
+  bool bad_line(std::string why) {
+    csv_.reset();
+    return bad(std::move(why));
+  }
   bool csv_line(std::string_view text);
   bool csv_row();
 
@@ -88,7 +97,7 @@ class line_parser {
   const taker take_;
   line_splitter splitter_;
   csv_splitter csv_;
-  std::vector<std::string> columns_;
+  csv_columns columns_;
   bool at_begin_ = true, numbered_ = true;
   std::uint64_t number_ = 0;  // of the last line
 };
@@ -96,20 +105,23 @@ class line_parser {
 // Records into lines, each with its '\n'.
 class line_maker {
  public:
-  line_maker(const line_options& o, std::string text_field)
-      : options_(o), text_field_(std::move(text_field)) {}
+  line_maker(const line_options& o, std::string_view text_field)
+      : options_(o), text_field_(field_path::named(text_field)), columns_(o.columns) {}
 
   // Appends the line to `to`, or says why there is none. CSV without columns takes those of the first record.
   std::string add(const record& r, std::string& to);
   // The line that names the columns of CSV, once they are known; "" else.
   std::string header() const;
-  // Fields of the last record that no column is for.
+  // Values of the last record that no column is for, and the first of them.
   std::size_t left_out() const noexcept { return left_out_; }
+  const std::string& first_left_out() const noexcept { return first_left_out_; }
 
  private:
   line_options options_;
-  const std::string text_field_;
+  const field_path text_field_;
+  csv_columns columns_;
   std::size_t left_out_ = 0;
+  std::string first_left_out_ = {};
 };
 
 }  // namespace leat::stock

@@ -4,14 +4,16 @@
 #include <leat/net/listener.hpp>
 #include <leat/net/standard.hpp>
 #include <leat/net/udp.hpp>
+#include <leat/process/outside.hpp>
 
 #include <leat/stock/anchors.hpp>
 #include <leat/stock/followed_file.hpp>
-#include <leat/stock/judges.hpp>
+#include <leat/stock/http_guard.hpp>
+#include <leat/stock/line_endpoint.hpp>
 #include <leat/stock/line_format.hpp>
-#include <leat/stock/line_place.hpp>
 #include <leat/stock/links.hpp>
 #include <leat/stock/support.hpp>
+#include <leat/stock/validators.hpp>
 
 LEAT_STOCK_ANCHOR(line_reader)
 
@@ -30,7 +32,7 @@ constexpr nanoseconds silence_of_peers = 5min;
 constexpr const char* no_first_line =
     "columns: must be given, since a datagram has no first line that could name them";
 
-std::vector<fault> judge_datagrams(const value& settings) {
+std::vector<setting_diagnostic> validate_datagrams(const value& settings) {
   const std::string *from = text_in(settings, "from"), *format = text_in(settings, "format");
   const value::list* const columns = list_in(settings, "columns");
   if (!from || !format || !columns || !columns->empty()) return {};
@@ -44,7 +46,7 @@ class line_reader : public process {
                             "\"stdin\", \"file:PATH\", \"serial:DEVICE?baud=9600\", \"tcp:HOST:PORT\", "
                             "\"tcp-listen:ADDRESS:PORT\", \"udp:ADDRESS:PORT\", \"unix:PATH\" or "
                             "\"unix-listen:PATH\"",
-                            judged_by(judge_reading)};
+                            validated_by(validate_reading)};
   format_settings format{this};
   setting<line_encoding> encoding{this, "encoding", line_encoding::utf8,
                                   "utf8: a line that is not UTF-8 or has a zero byte is bad; any: none is"};
@@ -63,8 +65,11 @@ class line_reader : public process {
       between<nanoseconds>(0s, 8760h)};
   setting<std::int64_t> peers{this, "peers", 64, "connections at a time, where it listens",
                               between(1, 65536)};
+  setting<std::int64_t> per_address{this, "per_address", 0,
+                                    "of them from one address; 0: three quarters of `peers`, from 16 on",
+                                    between(0, 65536)};
   link_settings links{this};
-  settings_judge together{this, judge_datagrams};
+  settings_validator together{this, validate_datagrams};
   rejects bad{this, "a line, or a record in it, that is wrong"};
   errors told{
       this,
@@ -74,7 +79,11 @@ class line_reader : public process {
        {"a record that is no such message as the channel carries", "is wrong, as above"},
        {"a connection or device that is lost, or silent for the time `silence`", "told, and made again"},
        {"a peer of a listener that is lost or silent", "its place is free for another"},
-       {"more connections than `peers`", "wait until one has ended"},
+       {"more connections than `peers`",
+        "of those that have sent nothing yet the first one is closed; if there is none, they wait"},
+       {"more connections from one address than `per_address`", "closed at once"},
+       {"a peer that begins with a request of HTTP (\"tcp-listen\")",
+        "told, and closed: none of it is a line"},
        {"a file that is not there", "the process fails; with follow = true it waits for it"},
        {"a file that is cut or replaced, with follow = true", "told, and read from its beginning"},
        {"a file that is a folder, a pipe or a device", "the process fails"},
@@ -93,13 +102,15 @@ class line_reader : public process {
         e.bad = wrong.what();  // no such message as the channel carries
       }
     }
-    bad.add(e.told());
+    bad.add_input(e.told());
     return true;
   }
 
   // `enough`: no more lines are wanted. `lost`: `why` says how.
-  over read(net::stream& s, line_parser& to, std::string& why, nanoseconds otherwise = 0s) const {
+  over read(net::stream& s, line_parser& to, std::string& why, nanoseconds otherwise = 0s,
+            net::guest* who = nullptr, http_guard* guard = nullptr) const {
     std::vector<char> bytes(piece);
+    if (who) who->idle();
     const nanoseconds longest_silence = silence->value_or(otherwise);
     for (;;) {
       std::error_code ec;
@@ -116,9 +127,19 @@ class line_reader : public process {
       }
       if (n == 0) {
         why = "it was closed";
+        if (guard && !to.feed(guard->rest())) return over::enough;
         return to.finish() ? over::ended : over::enough;
       }
-      if (!to.feed({bytes.data(), n})) return over::enough;
+      if (who) std::exchange(who, nullptr)->busy();
+      std::string_view came(bytes.data(), n);
+      if (guard) {
+        came = guard->pass(came);
+        if (guard->refuses()) {
+          why = "it speaks HTTP, and not lines";
+          return over::lost;
+        }
+      }
+      if (!to.feed(came)) return over::enough;
     }
   }
 
@@ -139,7 +160,7 @@ class line_reader : public process {
     (void)to.finish();
   }
 
-  void read_file(const line_place& where, line_parser& to) {
+  void read_file(const line_endpoint& where, line_parser& to) {
     followed_file f(where.path);
     bool missing = !f.open();
     if (missing && !*follow)
@@ -174,7 +195,7 @@ class line_reader : public process {
     }
   }
 
-  void read_link(const line_place& where, line_parser& to) {
+  void read_link(const line_endpoint& where, line_parser& to) {
     for (link l(*this, where, links);;) {
       if (l.open()) {
         std::string why;
@@ -190,7 +211,7 @@ class line_reader : public process {
   }
 
   // A port belongs to one G; so what the connections bring goes through a channel to this one.
-  void read_peers(const line_place& where, const line_options& o) {
+  void read_peers(const line_endpoint& where, const line_options& o) {
     net::listener at = net::listen(where.address);
     log_info("stock", "{}: listens on {}", name(), at.local().text());
     channel<line_event> events(16);
@@ -200,21 +221,26 @@ class line_reader : public process {
         ~closer() { events.close(); }
       } at_end{events};
       net::serve(at,
-                 [&](net::stream& peer) {
+                 [&](net::stream& peer, net::guest& who) {
+                   http_guard guard;
                    line_parser parser(
                        o, [&](line_event e) { return events.send(std::move(e)) == send_status::sent; });
                    std::string why;
-                   if (read(peer, parser, why, silence_of_peers) == over::lost)
+                   if (read(peer, parser, why, silence_of_peers, &who,
+                            where.medium == medium::tcp_listen ? &guard : nullptr) == over::lost)
                      log_info("stock", "{}: lost {}: {}", name(), peer.peer().text(), why);
                  },
-                 {.limit = static_cast<std::size_t>(*peers), .name = "line peer"});
+                 {.limit = static_cast<std::size_t>(*peers),
+                  .name = "line peer",
+                  .per_address = places_per_address(*per_address, *peers),
+                  .evict_idle = true});
     });
     while (auto e = events.recv())
       if (!take(std::move(*e))) return;
     if (!stop_requested()) server.get();
   }
 
-  void read_datagrams(const line_place& where, const line_options& o, line_parser& to) {
+  void read_datagrams(const line_endpoint& where, const line_options& o, line_parser& to) {
     if (o.form == line_form::csv && o.columns.empty()) throw setting_error(no_first_line);
     net::udp_socket s = net::bind_udp(where.address);
     log_info("stock", "{}: listens on {}", name(), s.local().text());
@@ -230,7 +256,7 @@ class line_reader : public process {
   }
 
   void run() override {
-    const line_place where = parse_place("from", *from, direction::read);
+    const line_endpoint where = parse_endpoint("from", *from, direction::read);
     line_options o = format.checked();
     o.encoding = *encoding;
     o.longest = static_cast<std::size_t>(longest->bytes);
@@ -248,6 +274,7 @@ class line_reader : public process {
   }
 };
 LEAT_PROCESS_AS("line-reader", line_reader, "makes a record of each line of a file, a port, a connection");
+LEAT_USES_OUTSIDE("line-reader", outside::device, "it reads a file, a port or a connection");
 
 }  // namespace
 }  // namespace leat::stock

@@ -47,6 +47,8 @@ class line_splitter {
     skipping_ = false;
     return held_.empty() || give({}, take);
   }
+  // Whether the line that is being taken had a '\r' at its end.
+  bool ended_with_return() const noexcept { return returned_; }
   // Whatever comes next is the beginning of a line.
   void reset() noexcept {
     held_.clear();
@@ -67,7 +69,8 @@ class line_splitter {
       held_ += part;
       part = held_;
     }
-    if (part.ends_with('\r')) part.remove_suffix(1);
+    returned_ = part.ends_with('\r');
+    if (returned_) part.remove_suffix(1);
     const bool more = take.line(part);
     held_.clear();
     return more;
@@ -75,7 +78,7 @@ class line_splitter {
 
   const std::size_t limit_;
   std::string held_;
-  bool skipping_ = false;
+  bool skipping_ = false, returned_ = false;
 };
 
 }  // namespace leat::stock

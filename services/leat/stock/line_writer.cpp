@@ -7,13 +7,14 @@
 #include <leat/net/listener.hpp>
 #include <leat/net/standard.hpp>
 #include <leat/net/udp.hpp>
+#include <leat/process/outside.hpp>
 
 #include <leat/stock/anchors.hpp>
-#include <leat/stock/judges.hpp>
+#include <leat/stock/line_endpoint.hpp>
 #include <leat/stock/line_format.hpp>
-#include <leat/stock/line_place.hpp>
 #include <leat/stock/links.hpp>
 #include <leat/stock/support.hpp>
+#include <leat/stock/validators.hpp>
 
 LEAT_STOCK_ANCHOR(line_writer)
 
@@ -57,16 +58,19 @@ class line_writer : public process {
       this, "to", required,
       "\"stdout\", \"file:PATH\", \"serial:DEVICE?baud=9600\", \"tcp:HOST:PORT\", "
       "\"tcp-listen:ADDRESS:PORT\", \"udp:HOST:PORT\", \"unix:PATH\" or \"unix-listen:PATH\"",
-      judged_by(judge_writing)};
+      validated_by(validate_writing)};
   format_settings format{this};
   setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes",
-                             judged_by(judge_field_name)};
+                             validated_by(validate_field_name)};
   setting<bool> header{this, "header", true, "csv begins with a line that names the columns"};
   setting<bool> append{this, "append", true, "to what is in the file; false: it is emptied first"};
   setting<while_away> away{this, "away", while_away::wait,
                            "what becomes of records while there is no connection"};
   setting<std::int64_t> peers{this, "peers", 64, "connections at a time, where it listens",
                               between(1, 65536)};
+  setting<std::int64_t> per_address{this, "per_address", 0,
+                                    "of them from one address; 0: three quarters of `peers`, from 16 on",
+                                    between(0, 65536)};
   setting<std::int64_t> behind{this, "behind", 256,
                                "lines that wait for a slow one of them; then the oldest are dropped for it",
                                between(1, 1'000'000)};
@@ -75,25 +79,27 @@ class line_writer : public process {
   errors told{this,
               {{"a record without the field that is written, or with a line break in it (format = \"text\")",
                 "cannot be written, as above"},
-               {"a field that is none of the columns (csv)", "left out, counted and told"},
+               {"a value that is none of the columns (csv)", "left out, counted and told"},
                {"a connection or device that is lost, or takes nothing for the time `timeout`",
                 "told, made again, and what was being written is written again; meanwhile as `away` says"},
                {"a peer of a listener that is slow",
                 "the oldest of its lines are dropped above `behind`, which is told when it ends"},
                {"more connections than `peers`", "wait until one has ended"},
+               {"more connections from one address than `per_address`", "closed at once"},
                {"a standard output that nobody reads", "told, and it ends"},
                {"a full disk, or a file that cannot be opened or written", "the process fails"},
                {"a file that ends within a line", "told, and that line is ended first"},
                {"a datagram that cannot be sent", "lost, counted and told"},
                {"an address that is taken, or not one of this machine", "the process fails"}}};
   complaints left_out{*this, "left out"};
-  complaints lost{*this, "lost"};
+  complaints lost{*this, "lost", complaints::ledger::lost};
   std::optional<line_maker> maker;
   std::uint64_t gathered = 0;  // records of the text in hand
 
   void add(const record& r, std::string& text) {
     if (std::string why = maker->add(r, text); !why.empty()) return bad.add(std::move(why));
-    if (maker->left_out() > 0) left_out.add("fields that are none of the columns");
+    if (maker->left_out() > 0)
+      left_out.add("'" + maker->first_left_out() + "', which is none of the columns", maker->left_out());
   }
 
   // At least one record, and all that wait behind it, unless the next receive would acknowledge what is not
@@ -136,7 +142,7 @@ class line_writer : public process {
     write_all(true, [](const std::string& text) { write_plain(1, text); });
   }
 
-  void write_file(const line_place& where) {
+  void write_file(const line_endpoint& where) {
     using net::open_mode;
     net::file f(where.path, open_mode::read | open_mode::write | open_mode::create |
                                 (*append ? open_mode::create : open_mode::truncate));
@@ -196,7 +202,7 @@ class line_writer : public process {
     }
   }
 
-  void write_link(const line_place& where) {
+  void write_link(const line_endpoint& where) {
     std::string text, why;
     link l(*this, where, links);
     for (bool again = false; connect(l, text, again); again = true) {
@@ -228,7 +234,7 @@ class line_writer : public process {
     }
   }
 
-  void write_peers(const line_place& where) {
+  void write_peers(const line_endpoint& where) {
     net::listener at = net::listen(where.address);
     log_info("stock", "{}: listens on {}", name(), at.local().text());
     const auto most = static_cast<std::size_t>(*behind);
@@ -245,10 +251,12 @@ class line_writer : public process {
                    } end{here};
                    write_to_peer(peer, mine);
                  },
-                 {.limit = static_cast<std::size_t>(*peers), .name = "line peer"});
+                 {.limit = static_cast<std::size_t>(*peers),
+                  .name = "line peer",
+                  .per_address = places_per_address(*per_address, *peers)});
     });
     auto head = std::make_shared<const std::string>();
-    for (const record& r : values) {
+    for (const record& r : taken(this, values)) {
       if (server.done()) return server.get();
       std::string text;
       add(r, text);
@@ -261,7 +269,7 @@ class line_writer : public process {
     if (!stop_requested()) (void)here.wait_until(*links.timeout);
   }
 
-  void write_datagrams(const line_place& where) {
+  void write_datagrams(const line_endpoint& where) {
     net::udp_socket s = net::dial_udp(where.address, *links.timeout);
     for (const record& r : values) {
       std::string text;
@@ -269,13 +277,32 @@ class line_writer : public process {
       if (text.empty()) continue;
       std::error_code ec;
       s.send(text, ec, *links.timeout);
+      const bool again = stop_requested() && values.holds_last();
+      if (ec && !again) lost.add(stop_requested() ? "it was stopped" : ec.message());
       if (stop_requested()) return;
-      if (ec) lost.add(ec.message());
     }
   }
 
   void run() override {
-    const line_place where = parse_place("to", *to, direction::write);
+    // What was taken and not written, by a stop, a failure or because nobody reads it. Of the first two, what is
+    // delivered at least once comes again.
+    struct account {
+      line_writer& of;
+      const int throwing = std::uncaught_exceptions();
+      ~account() {
+        const bool failed = std::uncaught_exceptions() > throwing;
+        if (of.gathered == 0 || ((failed || stop_requested()) && of.values.at_least_once())) return;
+        of.lost.add(stop_requested() ? "it was stopped"
+                    : failed         ? "it failed"
+                                     : "nobody takes it",
+                    of.gathered);
+      }
+    } at_end{*this};
+    write();
+  }
+
+  void write() {
+    const line_endpoint where = parse_endpoint("to", *to, direction::write);
     maker.emplace(format.checked(), *field);
     switch (where.medium) {
       case medium::standard: return write_standard();
@@ -290,6 +317,7 @@ class line_writer : public process {
   }
 };
 LEAT_PROCESS_AS("line-writer", line_writer, "writes each record as a line to a file, a port, a connection");
+LEAT_USES_OUTSIDE("line-writer", outside::device, "it writes to a file, a port or a connection");
 
 }  // namespace
 }  // namespace leat::stock

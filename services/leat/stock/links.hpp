@@ -7,7 +7,7 @@
 #include <leat/net/stream.hpp>
 #include <leat/process/process.hpp>
 #include <leat/process/settings.hpp>
-#include <leat/stock/line_place.hpp>
+#include <leat/stock/line_endpoint.hpp>
 #include <leat/stock/support.hpp>
 
 namespace leat::stock {
@@ -20,7 +20,7 @@ struct link_settings {
 // One that is made, lost and made again. One G.
 class link {
  public:
-  link(const process& owner, const line_place& where, const link_settings& s)
+  link(const process& owner, const line_endpoint& where, const link_settings& s)
       : owner_(owner), where_(where), settings_(s), failures_(owner, "no connection"), pause_(*s.retry) {}
 
   // One try. False: it failed, which is told; wait for pause() before the next one. False too when the G is
@@ -39,7 +39,7 @@ class link {
   std::string name() const;
 
   const process& owner_;
-  const line_place& where_;
+  const line_endpoint& where_;
   const link_settings& settings_;
   complaints failures_;
   nanoseconds pause_;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include <leat/process/record.hpp>
 #include <leat/sched/stop.hpp>
@@ -13,6 +15,7 @@ namespace leat::stock {
 namespace {
 
 constexpr std::size_t enough_at_once = 64 * 1024;
+constexpr std::size_t each = 64;  // what a record costs beside its text, about
 
 std::string hexadecimal(std::uint64_t n) {
   char text[16];
@@ -21,30 +24,48 @@ std::string hexadecimal(std::uint64_t n) {
 
 }  // namespace
 
-live_feed::live_feed(std::size_t history, std::size_t keys)
+live_feed::live_feed(std::size_t history, std::size_t keys, std::size_t bytes)
     : most_(history),
       most_keys_(keys),
+      most_bytes_(bytes),
       epoch_(hexadecimal(static_cast<std::uint64_t>(moment_now().time_since_epoch().count()))) {}
 
 void live_feed::add(std::string key, std::string json) {
-  std::string gone;  // outlives the lock
+  std::vector<kept> gone;  // outlives the lock
+  const auto at = std::chrono::floor<std::chrono::milliseconds>(moment_now()).time_since_epoch().count();
   {
     std::lock_guard hold(lock_);
-    if (const auto at = latest_.find(key); at != latest_.end()) {
-      at->second = json;
-    } else if (latest_.size() < most_keys_) {
-      latest_.emplace(std::move(key), json);
-    } else {
-      ++turned_away_;
+    if (json.size() + key.size() + each > most_bytes_ / 8) {
+      ++too_large_;
+      return;
     }
-    if (records_.size() == most_) {
-      gone = std::move(records_.front());
+    keep_latest_locked(std::move(key), json);
+    history_bytes_ += json.size() + each;
+    records_.push_back({std::move(json), at});
+    ++count_;
+    while (records_.size() > most_ || history_bytes_ + latest_bytes_ > most_bytes_) {
+      history_bytes_ -= records_.front().json.size() + each;
+      gone.push_back(std::move(records_.front()));
       records_.pop_front();
     }
-    records_.push_back(std::move(json));
-    ++count_;
   }
   added_.notify_all();
+}
+
+void live_feed::keep_latest_locked(std::string key, const std::string& json) {
+  const auto at = latest_.find(key);
+  const std::size_t before = at != latest_.end() ? key.size() + at->second.size() + each : 0;
+  const std::size_t after = latest_bytes_ - before + key.size() + json.size() + each;
+  // One that has grown too large is not shown as it was.
+  if (after > most_bytes_ / 2 || (at == latest_.end() && latest_.size() >= most_keys_)) {
+    ++turned_away_;
+    if (at == latest_.end()) return;
+    latest_bytes_ -= before;
+    latest_.erase(at);
+    return;
+  }
+  latest_bytes_ = after;
+  latest_.insert_or_assign(std::move(key), json);
 }
 
 std::string live_feed::latest() {
@@ -63,7 +84,7 @@ std::string live_feed::history(std::size_t n) {
   n = std::min(n, records_.size());
   for (std::size_t i = records_.size() - n; i < records_.size(); ++i) {
     if (text.size() > 1) text += ",\n";
-    text += records_[i];
+    text += records_[i].json;
   }
   return text + "]\n";
 }
@@ -74,7 +95,8 @@ std::uint64_t live_feed::begin(std::string_view id, std::size_t n) {
   if (id.size() > epoch_.size() && id.starts_with(epoch_) && id[epoch_.size()] == '-') {
     const char* const end = id.data() + id.size();
     const auto [at, error] = std::from_chars(id.data() + epoch_.size() + 1, end, seen);
-    if (error == std::errc{} && at == end && seen <= count_ && seen + 1 >= first_locked()) return seen;
+    if (error == std::errc{} && (at == end || *at == '-') && seen <= count_ && seen + 1 >= first_locked())
+      return seen;
     n = most_;  // it has missed some
   }
   return count_ - std::min<std::uint64_t>(n, records_.size());
@@ -86,10 +108,11 @@ live_feed::status live_feed::next(std::uint64_t& seen, std::string& into, deadli
     return stop_requested() ? status::over : status::idle;
   if (seen + 1 < first_locked()) return status::behind;
   while (seen < count_ && into.size() < enough_at_once) {
-    const std::string& json = records_[static_cast<std::size_t>(seen + 1 - first_locked())];
+    const kept& r = records_[static_cast<std::size_t>(seen + 1 - first_locked())];
     ++seen;
     into.append("id: ").append(epoch_).append("-").append(std::to_string(seen));
-    into.append("\ndata: ").append(json).append("\n\n");
+    into.append("-").append(std::to_string(r.at));
+    into.append("\ndata: ").append(r.json).append("\n\n");
   }
   return status::events;
 }
@@ -105,6 +128,14 @@ std::size_t live_feed::keys() {
 std::uint64_t live_feed::turned_away() {
   std::lock_guard hold(lock_);
   return turned_away_;
+}
+std::uint64_t live_feed::too_large() {
+  std::lock_guard hold(lock_);
+  return too_large_;
+}
+std::size_t live_feed::bytes() {
+  std::lock_guard hold(lock_);
+  return history_bytes_ + latest_bytes_;
 }
 
 }  // namespace leat::stock

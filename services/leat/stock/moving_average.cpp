@@ -2,8 +2,8 @@
 #include <leat/leat.hpp>
 
 #include <leat/stock/anchors.hpp>
-#include <leat/stock/judges.hpp>
 #include <leat/stock/support.hpp>
+#include <leat/stock/validators.hpp>
 #include <leat/stock/windows.hpp>
 
 LEAT_STOCK_ANCHOR(moving_average)
@@ -18,7 +18,7 @@ std::optional<std::vector<record_field>> with_a_mean(const value& settings,
   if (!name || !came_in) return std::nullopt;
   std::vector<record_field> all = *came_in;
   for (record_field& f : all)
-    if (f.name == *name) f.kind = field_kind::real;
+    if (f.name == *name) f.kind = value_kind::real;
   return all;
 }
 
@@ -29,25 +29,28 @@ class moving_average : public process {
   field_setting<> field{this,
                         "field",
                         "values",
-                        field_kind::real,
+                        value_kind::real,
                         "value",
                         "the number that is averaged",
-                        judged_by(judge_field_name)};
-  setting<std::int64_t> window{this, "window", 8, "over so many, or as many as there were",
-                               between(1, 1'000'000)};
+                        validated_by(validate_field_name)};
+  setting<std::int64_t, live> window{this, "window", 8, "over so many, or as many as there were",
+                                     between(1, 1'000'000)};
   key_settings keys{this};
   rejects bad{this};
   errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   void run() override {
-    passes pass(this);
+    passes pass(this, &values);
+    const field_path at = field_path::named(*field), key_at = keys.path();
     keyed<moving_mean> means(keys.limit());
-    const auto size = static_cast<std::size_t>(*window);
-    for (record& r : values) {
-      const std::optional<double> v = number_in(r, *field, bad);
-      const std::optional<std::string> key = v ? key_in(r, *keys.key, bad) : std::nullopt;
+    for (record& r : taken(this, values)) {
+      const std::optional<double> v = number_in(r, at, bad);
+      const std::optional<std::string> key = v ? key_in(r, key_at, bad) : std::nullopt;
       if (!key) continue;
-      r[*field] = means.get(*key, [size] { return moving_mean(size); }).add(*v);
+      const auto size = static_cast<std::size_t>(*window);
+      moving_mean& mean = means.get(*key, [size] { return moving_mean(size); });
+      mean.resize(size);
+      *at.find(r) = mean.add(*v);
       if (!pass(out, std::move(r))) return;
     }
   }

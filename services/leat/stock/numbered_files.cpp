@@ -63,6 +63,7 @@ int whole_lines(int fd, std::uint64_t size, std::uint64_t& whole) noexcept {
   return 0;
 }
 
+// Empty: it has none.
 std::string first_line(int fd) {
   std::string text(longest_first_line, '\0');
   const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
@@ -89,8 +90,12 @@ std::uint64_t number_in(std::string_view name, std::string_view prefix, std::str
 std::vector<std::uint64_t> numbers(const numbered_files::options& o, std::error_code& ec) {
   std::vector<std::uint64_t> all;
   for (std::filesystem::directory_iterator at(o.folder, ec), end; !ec && at != end; at.increment(ec))
-    if (const std::uint64_t n = number_in(at->path().filename().native(), o.prefix, o.extension))
-      all.push_back(n);
+    if (const std::uint64_t n = number_in(at->path().filename().native(), o.prefix, o.extension)) {
+      std::error_code gone;
+      const std::filesystem::file_status s = at->symlink_status(gone);
+      // A folder is no trap, but a mistake that somebody should hear of.
+      if (is_regular_file(s) || is_directory(s)) all.push_back(n);
+    }
   std::sort(all.begin(), all.end());
   return all;
 }
@@ -120,7 +125,8 @@ void numbered_files::open(std::uint64_t number, bool fresh) {
   std::string path = path_of(number);
   int fd = -1;
   or_throw("open", path, [&] {
-    fd = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | (fresh ? O_CREAT | O_EXCL : 0), 0644);
+    fd = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_CREAT | O_EXCL : 0),
+                0644);
     if (fd < 0) return errno;
     if (fresh && o_.sync) sync_folder(o_.folder);
     return 0;
@@ -133,7 +139,7 @@ void numbered_files::open(std::uint64_t number, bool fresh) {
   }
   adopt(fd, std::move(path));
   number_ = number;
-  size_ = 0;
+  size_ = head_ = 0;
   torn_ = false;
 }
 
@@ -146,15 +152,16 @@ numbered_files::found numbered_files::open_last() {
     return ec.value();
   });
   found f;
+  before_ = 0;
   if (all.empty()) {
-    open(number_ + 1, true);
+    open_fresh();
     prune();
     return f;
   }
   open(all.back(), false);
   try {
     or_throw("repair", path_, [&] {
-      struct stat s {};
+      struct stat s{};
       if (::fstat(fd_, &s) != 0) return errno;
       const auto size = static_cast<std::uint64_t>(s.st_size);
       if (const int error = whole_lines(fd_, size, size_)) return error;
@@ -162,6 +169,7 @@ numbered_files::found numbered_files::open_last() {
       f.cut = size - size_;
       f.changed_ns = static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1'000'000'000 + s.st_mtim.tv_nsec;
       f.first_line = first_line(fd_);
+      if (o_.heads && !f.first_line.empty()) head_ = f.first_line.size() + 1;
       return 0;
     });
   } catch (...) {
@@ -171,7 +179,15 @@ numbered_files::found numbered_files::open_last() {
   return f;
 }
 
-void numbered_files::open_next() {
+void numbered_files::open_next(reason why) {
+  const std::uint64_t before = size_together() - head_;
+  open_fresh();
+  before_ = why == reason::more_columns ? before : 0;
+  goes_on_[number_] = why == reason::more_columns;
+  prune();
+}
+
+void numbered_files::open_fresh() {
   // A name that is taken already belongs to somebody's file.
   for (std::uint64_t n = number_ + 1;; ++n) {
     try {
@@ -181,16 +197,54 @@ void numbered_files::open_next() {
       if (e.code() != std::errc::file_exists) throw;
     }
   }
-  prune();
 }
 
-void numbered_files::prune() const {
+// `together`: bytes of the last one and those it goes on with; then with this one. Within leat::blocking.
+bool numbered_files::goes_on(std::uint64_t number, std::uint64_t last, std::uint64_t& together) const {
+  struct look {
+    std::string head;
+    struct stat s{};
+  } here, before;
+  const auto take = [this](std::uint64_t n, look& to) {
+    const int fd = ::open(path_of(n).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return;
+    if (::fstat(fd, &to.s) == 0) to.head = first_line(fd);
+    ::close(fd);
+  };
+  take(last, before);
+  take(number, here);
+  const auto held = [](const look& at) { return static_cast<std::uint64_t>(at.s.st_size) - at.head.size(); };
+  const std::uint64_t size = held(here);
+  if (together == 0) together = held(before);
+  const auto period = [this](const struct stat& s) {
+    return o_.period.count() > 0
+               ? static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1'000'000'000 / o_.period.count()
+               : 0;
+  };
+  const bool more_columns = !before.head.empty() && here.head.size() > before.head.size() &&
+                            here.head.starts_with(before.head) && here.head[before.head.size()] == ',';
+  if (!more_columns || period(before.s) != period(here.s) || (o_.size > 0 && together + size > o_.size)) {
+    together = size;
+    return false;
+  }
+  together += size;
+  return true;
+}
+
+void numbered_files::prune() {
   if (o_.keep == 0) return;
   leat::blocking([&] {
     std::error_code ec;
     std::vector<std::uint64_t> all = numbers(o_, ec);
     if (ec || all.size() <= o_.keep) return;
-    all.resize(all.size() - o_.keep);
+    std::uint64_t together = 0;
+    for (std::size_t i = 1; o_.heads && i < all.size(); ++i)
+      if (!goes_on_.contains(all[i])) goes_on_[all[i]] = goes_on(all[i], all[i - 1], together);
+    goes_on_.erase(goes_on_.begin(), goes_on_.lower_bound(all.front()));
+    std::size_t first = all.size();  // that is kept
+    for (std::uint64_t kept = 0; first > 0 && kept < o_.keep; kept += !(o_.heads && goes_on_[all[first]]))
+      --first;
+    all.resize(first);
     for (const std::uint64_t n : all) {
       const std::string path = path_of(n);
       if (::unlink(path.c_str()) != 0 && errno != ENOENT)
@@ -206,13 +260,14 @@ numbered_files::appended numbered_files::append(std::string_view lines) {
     torn_ = false;
     int error = write_all(fd_, lines);
     if (error == 0 && o_.sync && ::fdatasync(fd_) != 0) error = errno;
-    struct stat s {};
+    struct stat s{};
     if (error == 0 && ::fstat(fd_, &s) != 0) error = errno;
     if (error != 0) {
       torn_ = ::ftruncate(fd_, static_cast<off_t>(size_)) != 0;
       return error;
     }
     gone = s.st_nlink == 0;
+    if (o_.heads && size_ == 0) head_ = lines.find('\n') + 1;
     size_ = static_cast<std::uint64_t>(s.st_size);
     return 0;
   });

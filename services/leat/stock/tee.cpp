@@ -15,8 +15,8 @@ class merge : public process {
   errors told{this, {nobody_reads, channel_is_full, no_such_message}};
 
   void run() override {
-    passes pass(this);
-    for (record& r : values)
+    passes pass(this, &values);
+    for (record& r : taken(this, values))
       if (!pass(out, std::move(r))) return;
   }
 };
@@ -35,11 +35,11 @@ class tee : public process {
                no_such_message}};
 
   void run() override {
-    passes pass(this);
+    passes pass(this, &values);
     std::vector<const record_out*> to;
     for (const record_out* o : {&first, &second, &third, &fourth})
       if (o->connected()) to.push_back(o);
-    for (const record& r : values) {
+    for (const record& r : taken(this, values)) {
       // One whose readers have ended is left out; the others go on.
       std::erase_if(to, [&](const record_out* o) { return !pass(*o, r); });
       if (to.empty() || stop_requested()) return;

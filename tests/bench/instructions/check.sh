@@ -26,13 +26,10 @@ for name in yield pingpong chan_buf spawn; do
   each=$(((twice - once + n / 2) / n))
   lines+=("$name $each")
   known=$(awk -v name=$name '$1 == name {print $2}' "$table" 2>/dev/null || true)
-  printf '%-10s %5d instructions per operation' $name $each
+  printf 'figure: instructions of one %s = %d ' $name $each
   if [[ -n $known && ${2:-} != --write ]]; then
-    printf ', %d before' "$known"
-    if ((each * 10 > known * 11)); then
-      printf ': more than a tenth above'
-      failed=1
-    fi
+    printf ', at most %d' $((known * 11 / 10))
+    ((each * 10 <= known * 11)) || failed=1
   fi
   echo
 done

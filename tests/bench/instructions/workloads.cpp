@@ -13,6 +13,7 @@
 
 #include <leat/csp/channel.hpp>
 #include <leat/csp/mutex.hpp>
+#include <leat/csp/select.hpp>
 #include <leat/sched/overrun.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/spawn.hpp>
@@ -143,6 +144,39 @@ void mutex(long n) {
   if (count != n / 8 * 8) std::abort();
 }
 
+// One reader over four channels, each with its writer.
+void select_of_four(long n, const leat::channel_options& o) {
+  const leat::channel<int> c[4]{leat::channel<int>(128, o), leat::channel<int>(128, o),
+                                leat::channel<int>(128, o), leat::channel<int>(128, o)};
+  std::vector<leat::task<void>> writers;
+  for (const auto& to : c)
+    writers.push_back(leat::spawn(how, [&] {
+      for (long i = 0; i < n / 4; ++i) to.send(1);
+    }));
+  long sum = 0;
+  const auto add = [&](int v) { sum += v; };
+  for (long i = 0; i < n / 4 * 4; ++i)
+    leat::select(leat::on_recv(c[0], add), leat::on_recv(c[1], add), leat::on_recv(c[2], add),
+                 leat::on_recv(c[3], add));
+  for (auto& w : writers) w.join();
+  if (sum != n / 4 * 4) std::abort();
+}
+void select_rings(long n) { select_of_four(n, {.writers = 1, .readers = 1}); }
+void select_any(long n) { select_of_four(n, {}); }
+
+// Every other time it waits, in two channels, and one of them is served.
+void select_waits(long n) {
+  const leat::channel<int> there, never;
+  auto other = leat::spawn(how, [&] {
+    for (long i = 0; i < n; ++i) there.send(1);
+  });
+  long sum = 0;
+  const auto add = [&](int v) { sum += v; };
+  for (long i = 0; i < n; ++i) leat::select(leat::on_recv(never, add), leat::on_recv(there, add));
+  other.join();
+  if (sum != n) std::abort();
+}
+
 struct {
   const char* name;
   void (*run)(long);
@@ -154,7 +188,10 @@ struct {
                     {"chan_buf_any", chan_buf_any},
                     {"first_stacks", first_stacks},
                     {"mpmc", mpmc},
-                    {"spawn_group", spawn_group}};
+                    {"spawn_group", spawn_group},
+                    {"select_rings", select_rings},
+                    {"select_any", select_any},
+                    {"select_waits", select_waits}};
 
 }  // namespace
 

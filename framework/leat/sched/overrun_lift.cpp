@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Locks of those behind a fence.
+//
+// The thread of a fenced G that is not settled runs at the lowest priority, and may hold a lock that others
+// need: the allocator's, stdio's. On a machine with time to spare it gives it back soon. On a busy one it
+// gets no time at all, and keeps it: 5 s were measured on two cores with two that compute, and the host of a
+// service was ended by its watch. Who waits for the lock cannot lend its priority; C libraries have no such
+// mutexes for themselves.
+//
+// So sysmon looks for Ms that stand in a futex outside the runtime. As long as there is one, all that are at
+// the lowest priority run as others do: a lock that many want is not given back to the one who waits at once.
+// One that waits for longer than that can explain waits for something else, and counts ever more seldom.
+//
+// And from when a program is to end: then nothing is worth more than its end, which takes the allocator's lock
+// more often than sysmon can look.
+//
+// Lowered again with the M held, as in demote: who has come in meanwhile is left alone. Where the kernel lets
+// nobody leave the idle class, nobody is put there, but has the smallest share that is one.
+#include <sys/syscall.h>
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include <leat/sched/fence.hpp>
+#include <leat/sched/heartbeat.hpp>
+#include <leat/sched/overrun_patrol.hpp>
+#include <leat/sched/scheduler.hpp>
+
+namespace leat::sched {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t look_every = ms;
+constexpr std::int64_t longest_lift = 200 * ms, longest_pause = 2'000 * ms;
+
+std::atomic<bool> hurry{false};  // of the runtime that is under way
+
+bool is_lowest(const M& m) noexcept {
+  return m.note.valid && m.note.demoted && m.demoted.load(std::memory_order_relaxed) &&
+         !m.frozen.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void hurry_to_end() noexcept { hurry.store(true, std::memory_order_relaxed); }
+bool overrun_patrol::is_in_a_hurry() noexcept { return hurry.load(std::memory_order_relaxed); }
+void overrun_patrol::forget_hurry() noexcept { hurry.store(false, std::memory_order_relaxed); }
+
+std::int64_t overrun_patrol::lift_if_awaited(std::int64_t now) noexcept {
+  bool any = false, awaited = hurry.load(std::memory_order_relaxed);
+  std::int64_t next = no_wish;
+  s_.threads().each([&](M& m) { any |= is_lowest(m); });
+  lowest_ = any;
+  if (any) s_.threads().each([&](M& m) { awaited |= waits_for_lock(m, now, next); });
+  if (awaited && !lifted_) lift();
+  if (!awaited && lifted_) lower();
+  return next;
+}
+
+// A guess, without holding it: to be wrong costs others a little time.
+bool overrun_patrol::waits_for_lock(M& m, std::int64_t now, std::int64_t& next) noexcept {
+  if (m.apart.load(std::memory_order_relaxed) || m.exited.load(std::memory_order_relaxed)) return false;
+  lock_wait& w = m.waits;
+  if (m.gate.in_runtime() || !m.cur.load(std::memory_order_relaxed)) {
+    w = {};
+    return false;
+  }
+  if (w.next == 0) w.next = now + look_every;
+  if (now >= w.next) {
+    const thread_sight at = look_at_thread(m.tid.load(std::memory_order_relaxed));
+    const bool waited = std::exchange(w.waits, at.waits && at.call == SYS_futex);
+    const bool same = waited && w.waits && at.first == w.at && at.sp == w.sp;
+    if (!same) {
+      w.since = now;
+      w.pause = look_every;
+    } else if (now - w.since > longest_lift) {
+      w.waits = false;
+      w.pause = std::clamp(2 * w.pause, longest_lift, longest_pause);
+    }
+    w.at = at.first;
+    w.sp = at.sp;
+    w.next = now + (w.waits ? look_every : w.pause);
+  }
+  next = std::min(next, w.next);
+  return w.waits;
+}
+
+void overrun_patrol::lift() noexcept {
+  lifted_ = true;
+  s_.threads().each([](M& m) {
+    if (is_lowest(m)) (void)lift_from_idle_class(m.tid.load(std::memory_order_relaxed));
+  });
+}
+
+void overrun_patrol::lower() noexcept {
+  lifted_ = false;
+  s_.threads().each([&](M& m) {
+    if (!is_lowest(m)) return;
+    const retake_gate::hold held = hold_run(m);
+    if (held == retake_gate::hold::none) return;
+    (void)make_idle_class(m.tid.load(std::memory_order_relaxed));
+    m.gate.let_go(held);
+  });
+}
+
+}  // namespace leat::sched

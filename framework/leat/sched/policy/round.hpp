@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// When does a P look beyond its own ring?
+//
+// Every 61st round (Go's number: a prime, so that it does not fall into step with loops of the program) takes one G from the global queue
+// first, so that what waits there is not starved by a ring that never runs dry. Every 8th looks whether a timer is
+// due: reading the clock costs as much as a switch. The rounds between are only counted down.
+//
+// For all rows: without the count each switch would look at two queues and the clock. Belongs to the owner of a P.
+#pragma once
+#include <cstdint>
+
+namespace leat::sched {
+
+class round_policy {
+ public:
+  static constexpr std::uint32_t fairness = 61, timer = 8;
+
+  // True: this one is quick.
+  bool is_quick() noexcept { return --quick_ != 0; }
+
+  enum class kind : std::uint8_t { plain, looks_at_timers, takes_global };
+  // What one that is not quick is for. takes_global: g0 looks at the timers on the way.
+  kind next(bool global_waits) noexcept {
+    round_ += stretch_;
+    const std::uint32_t to_timer = timer - round_ % timer, to_fairness = fairness - round_ % fairness;
+    stretch_ = quick_ = to_timer < to_fairness ? to_timer : to_fairness;
+    if (round_ % fairness == 0 && global_waits) return kind::takes_global;
+    return round_ % timer == 0 ? kind::looks_at_timers : kind::plain;
+  }
+
+ private:
+  std::uint32_t quick_ = 1;
+  std::uint32_t round_ = 0;    // as of the last that was not quick
+  std::uint32_t stretch_ = 1;  // what quick_ began as
+};
+
+}  // namespace leat::sched

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/control/door.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include <leat/base/log.hpp>
+#include <leat/control/routes.hpp>
+#include <leat/control/socket_place.hpp>
+#include <leat/net/allowed_hosts.hpp>
+#include <leat/net/http_server.hpp>
+
+namespace leat::control {
+
+using namespace std::chrono_literals;
+namespace http = net::http;
+
+namespace {
+
+const http::limits limits{.head = 8192,
+                          .body = most_body,
+                          .keep_body = true,
+                          .between = 60s,
+                          .for_head = 10s,
+                          .for_body = 10s,
+                          .to_write = 10s,
+                          .refusal = refusal_of};
+
+// Of the same user, or root's.
+bool may_enter(const net::stream& peer) {
+  ucred who{};
+  socklen_t n = sizeof who;
+  if (::getsockopt(peer.handle().fd(), SOL_SOCKET, SO_PEERCRED, &who, &n) != 0) return false;
+  return who.uid == ::geteuid() || who.uid == 0;
+}
+
+// The time it takes tells nothing of where they differ.
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned differ = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    differ |= static_cast<unsigned char>(a[i]) ^
+              static_cast<unsigned>(static_cast<unsigned char>(i < b.size() ? b[i] : 0));
+  return differ == 0;
+}
+
+bool has_token(const http::request& r, const std::string& token) {
+  constexpr std::string_view scheme = "Bearer ";
+  const std::string_view given = r.field("authorization");
+  return !token.empty() && given.starts_with(scheme) && same_secret(given.substr(scheme.size()), token);
+}
+
+// Half of the places are for those who ask and go: taps stay as long as they like.
+http::response bounded(http::response r, const std::shared_ptr<std::atomic<std::size_t>>& streams,
+                       std::size_t clients) {
+  if (!r.then) return r;
+  // Counted down when the response is gone, however it ends.
+  const std::shared_ptr<void> counted(streams.get(), [streams](void*) { --*streams; });
+  if (++*streams > std::max<std::size_t>(clients / 2, 1)) {
+    http::response full = refusal_of("503 Service Unavailable");
+    full.body = R"({"error":"too many taps are open on this door: close one, or ask again later"})"
+                "\n";
+    return full;
+  }
+  r.then = [counted, then = std::move(r.then)](net::stream& to) { then(to); };
+  return r;
+}
+
+}  // namespace
+
+std::string read_token(const std::string& file) {
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto fail = [&](const std::string& why) {
+    if (fd >= 0) (void)::close(fd);
+    throw std::runtime_error("[control] token_file: " + file + ": " + why);
+  };
+  if (fd < 0) fail(std::strerror(errno));
+  struct stat s = {};
+  if (::fstat(fd, &s) != 0) fail(std::strerror(errno));
+  if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) fail("others may read it: chmod 600");
+  char text[512];
+  const ssize_t n = ::read(fd, text, sizeof text);
+  if (n < 0) fail(std::strerror(errno));
+  std::string_view line(text, static_cast<std::size_t>(n));
+  line = line.substr(0, line.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() < 16) fail("its first line must have at least 16 characters");
+  (void)::close(fd);
+  return std::string(line);
+}
+
+door::door(deployment& d, door_options o) : deployment_(d), options_(std::move(o)) {
+  if (options_.socket) {
+    std::string why;
+    socket_turn turn;
+    path_ = free_socket_path(options_.name, why, turn);
+    try {
+      // Who connects is asked who he is, whatever the mode lets through in the moment before it is set.
+      if (!path_.empty()) {
+        socket_ = net::listen("unix:" + path_, 64);
+        (void)::chmod(path_.c_str(), 0600);
+      }
+    } catch (const std::system_error& e) {
+      why = path_ + ": " + e.code().message();
+      path_.clear();
+    }
+    if (path_.empty())
+      log_warning("control",
+                  "no control socket, so `leat ps` and `leat top` will not find this deployment: {}", why);
+  }
+  if (options_.listen.empty()) return;
+  try {
+    tcp_ = net::listen(options_.listen, 64);
+    log_notice("control", "the inspector is on http://{}/", tcp_.local().text());
+  } catch (const std::exception& e) {
+    log_error("control", "[control] listen = \"{}\": {}; the deployment runs without it", options_.listen,
+              e.what());
+  }
+}
+
+door::~door() = default;
+
+std::string door::tcp_address() const { return tcp_.is_open() ? tcp_.local().text() : std::string(); }
+
+void door::serve_socket() {
+  const auto streams = std::make_shared<std::atomic<std::size_t>>(0);
+  net::serve(socket_,
+             [&](net::stream& peer, net::guest& who) {
+               if (!may_enter(peer)) return;
+               try {
+                 http::serve_connection(
+                     peer,
+                     [&](const http::request& r) {
+                       return bounded(answer_to(deployment_, r, rights::change, false), streams,
+                                      options_.clients);
+                     },
+                     limits, &who);
+               } catch (const std::system_error&) {
+                 // It went away, or does not read: its own affair.
+               }
+             },
+             {.limit = options_.clients, .name = "control", .evict_idle = true});
+}
+
+void door::serve_tcp() {
+  const http::allowed_hosts hosts(options_.hosts);
+  const auto streams = std::make_shared<std::atomic<std::size_t>>(0);
+  net::serve(tcp_,
+             [&](net::stream& peer, net::guest& who) {
+               const net::address local = peer.local();
+               const auto answer = [&](const http::request& r) {
+                 // A page of another site may send requests here, though it cannot read the answers.
+                 const std::string_view from = r.field("sec-fetch-site");
+                 const bool foreign = from == "cross-site" || from == "same-site";
+                 if (foreign || !hosts.allows(r.field("host"), local)) return wrong_host();
+                 const rights may = has_token(r, options_.token) ? rights::change : rights::look;
+                 return bounded(answer_to(deployment_, r, may, true), streams, options_.clients);
+               };
+               try {
+                 http::serve_connection(peer, answer, limits, &who);
+               } catch (const std::system_error&) {
+               }
+             },
+             {.limit = options_.clients, .name = "control", .evict_idle = true});
+}
+
+void door::serve(task_group& in) {
+  // One that fails takes neither the other door nor the observer with it.
+  const auto guarded = [](const char* which, auto serve) {
+    try {
+      serve();
+    } catch (const std::exception& e) {
+      log_error("control", "the control door ({}) is shut: {}", which, e.what());
+    }
+  };
+  if (socket_.is_open()) in.go("control", [this, guarded] { guarded("socket", [this] { serve_socket(); }); });
+  if (tcp_.is_open()) in.go("control", [this, guarded] { guarded("TCP", [this] { serve_tcp(); }); });
+}
+
+}  // namespace leat::control

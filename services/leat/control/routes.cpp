@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/control/routes.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <leat/control/inspector_page.hpp>
+#include <leat/control/json_writer.hpp>
+#include <leat/control/metrics.hpp>
+#include <leat/control/tap_stream.hpp>
+#include <leat/control/view_json.hpp>
+
+namespace leat::control {
+
+namespace http = net::http;
+
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+
+http::response as_response(outcome o) {
+  http::response a;
+  a.status = o.status;
+  a.type = json_type;
+  a.fields = "Cache-Control: no-store\r\n";
+  a.body = std::move(o.json) + "\n";
+  return a;
+}
+
+http::response refusal(std::string_view status, std::string_view text) {
+  return as_response(refused(status, text));
+}
+
+http::response text_response(std::string_view status, std::string_view type, std::string body) {
+  http::response a;
+  a.status = status;
+  a.type = type;
+  a.fields = "Cache-Control: no-store\r\n";
+  a.body = std::move(body);
+  return a;
+}
+
+bool is_one_of(std::string_view path, std::initializer_list<std::string_view> all) {
+  return std::find(all.begin(), all.end(), path) != all.end();
+}
+bool is_post_path(std::string_view path) {
+  return is_one_of(path, {"/v1/inject", "/v1/restart", "/v1/set", "/v1/log", "/v1/dump", "/v1/stop"});
+}
+bool is_get_path(std::string_view path) {
+  return is_one_of(path, {"/", "/v1/state", "/v1/process", "/v1/tap", "/metrics", "/live", "/ready"});
+}
+http::response no_such_path() {
+  return refusal("404 Not Found", "there is no such path; docs/operating.md has those that there are");
+}
+
+std::optional<double> number_in(std::string_view query, std::string_view name, double otherwise) {
+  const auto text = http::query_value(query, name);
+  if (!text || text->empty()) return otherwise;
+  double v = 0;
+  const auto [end, wrong] = std::from_chars(text->data(), text->data() + text->size(), v);
+  if (wrong != std::errc() || end != text->data() + text->size() || !std::isfinite(v) || v < 0)
+    return std::nullopt;
+  return v;
+}
+
+// All `name=value` of a query.
+std::vector<std::string> values_in(std::string_view query, std::string_view name) {
+  std::vector<std::string> all;
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view part = query.substr(0, end);
+    if (part.starts_with(name) && part.substr(name.size()).starts_with('='))
+      if (auto v = http::query_value(part, name)) all.push_back(std::move(*v));
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  return all;
+}
+
+// The body of a POST: a table, or why not.
+std::optional<json> body_of(const http::request& r, http::response& why) {
+  if (r.body.empty()) {
+    json nothing;
+    nothing.what = json::kind::table;
+    return nothing;
+  }
+  json_result read = read_json(r.body);
+  if (read.value && read.value->what == json::kind::table) return std::move(read.value);
+  json_writer w;
+  w.object([&] {
+    w.member("error", read.value ? std::string("the body must be a JSON object")
+                                 : "the body is no JSON: " + read.fault.text);
+    w.member("line", read.value ? std::size_t{1} : read.fault.line);
+    w.member("column", read.value ? std::size_t{1} : read.fault.column);
+  });
+  why = as_response({"400 Bad Request", w.take()});
+  return std::nullopt;
+}
+
+http::response get(deployment& d, const http::request& r, rights may, bool by_tcp) {
+  const std::string_view path = r.path();
+  if (path == "/v1/state") return as_response({"200 OK", to_json(d.look(), may == rights::change)});
+  if (path == "/metrics") {
+    const metrics_format f = wanted_format(r.field("accept"));
+    return text_response("200 OK", content_type(f), metrics_text(d.look(), f));
+  }
+  if (path == "/live" || path == "/ready") {
+    const deployment::health_view h = d.health();
+    const bool good = path == "/live" ? h.live : h.ready;
+    return text_response(good ? "200 OK" : "503 Service Unavailable", "text/plain",
+                         good ? "ok\n" : h.why + "\n");
+  }
+  if (path == "/v1/process") {
+    const auto name = http::query_value(r.query(), "name");
+    if (!name || name->empty())
+      return refusal("400 Bad Request", "say which: /v1/process?name=SERVICE/PROCESS");
+    return as_response(d.process(*name));
+  }
+  if (path == "/v1/tap") {
+    const auto rate = number_in(r.query(), "rate", 0), count = number_in(r.query(), "count", 0);
+    if (!rate || !count) return refusal("400 Bad Request", "'rate' and 'count' are numbers");
+    if (!values_in(r.query(), "reader").empty())
+      return refusal("400 Bad Request",
+                     "a tap shows what is sent to all readers: name the channel without '@READER'");
+    return tap_response(d, values_in(r.query(), "channel"), *rate, *count,
+                        http::query_value(r.query(), "where").value_or(std::string()));
+  }
+  if (path == "/" && by_tcp) {
+    http::response a = text_response("200 OK", "text/html; charset=utf-8", std::string(inspector_page()));
+    a.fields.append("Content-Security-Policy: ").append(inspector_page_policy()).append("\r\n");
+    a.fields += "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
+    return a;
+  }
+  return no_such_path();
+}
+
+http::response post(deployment& d, const http::request& r) {
+  http::response why;
+  const std::optional<json> body = body_of(r, why);
+  if (!body) return why;
+  const std::string_view path = r.path();
+  if (path == "/v1/inject") {
+    const json* const value = body->find("value");
+    if (body->text_of("channel").empty() || !value)
+      return refusal("400 Bad Request", "an inject needs \"channel\" and \"value\"");
+    return as_response(d.inject(body->text_of("channel"), value->source(r.body), body->number_of("wait", 5)));
+  }
+  if (path == "/v1/restart") {
+    if (body->text_of("process").empty()) return refusal("400 Bad Request", "a restart needs \"process\"");
+    return as_response(d.restart(body->text_of("process")));
+  }
+  if (path == "/v1/set") {
+    const json* const changes = body->find("set");
+    if (body->text_of("process").empty() || !changes || changes->what != json::kind::table)
+      return refusal("400 Bad Request", "a set needs \"process\" and \"set\", an object of settings");
+    return as_response(d.set(body->text_of("process"), *changes, body->flag_of("restart")));
+  }
+  if (path == "/v1/log") {
+    if (body->text_of("level").empty())
+      return refusal("400 Bad Request", "a log needs \"level\": debug, info, notice, warning or error");
+    return as_response(d.log(body->text_of("level"), body->text_of("process")));
+  }
+  if (path == "/v1/dump") return text_response("200 OK", "text/plain; charset=utf-8", d.dump());
+  return as_response(d.stop(body->flag_of("now")));
+}
+
+}  // namespace
+
+outcome refused(std::string_view status, std::string_view text) {
+  json_writer w;
+  w.object([&] { w.member("error", text); });
+  return {status, w.take()};
+}
+
+http::response refusal_of(std::string_view status) {
+  if (status.starts_with("413")) return refusal(status, "a request has at most 1 MiB: send less");
+  if (status.starts_with("431")) return refusal(status, "the head of a request has at most 8 KiB: send less");
+  if (status.starts_with("408")) return refusal(status, "the request took too long: send it at once");
+  return refusal(status, "this is no HTTP/1.1 request that can be read: " + std::string(status));
+}
+
+http::response wrong_host() {
+  return refusal("403 Forbidden",
+                 "the Host of the request is no name of this machine: add it to [control] hosts");
+}
+
+http::response answer_to(deployment& d, const http::request& r, rights may, bool by_tcp) {
+  try {
+    const bool changes = is_post_path(r.path());
+    if (!changes && !is_get_path(r.path())) return no_such_path();
+    if (changes != (r.method == "POST") || (!changes && r.method != "GET" && r.method != "HEAD")) {
+      http::response a =
+          refusal("405 Method Not Allowed", changes ? "this path takes POST" : "this path takes GET");
+      a.fields += changes ? "Allow: POST\r\n" : "Allow: GET, HEAD\r\n";
+      return a;
+    }
+    if (!changes) return get(d, r, may, by_tcp);
+    if (may != rights::change)
+      return refusal(
+          "403 Forbidden",
+          "this door only shows: set [control] token_file and send its first line as `Authorization: "
+          "Bearer TOKEN`, or use the Unix socket");
+    return post(d, r);
+  } catch (const std::bad_alloc&) {
+    return refusal("503 Service Unavailable", "out of memory: try again");
+  }
+}
+
+}  // namespace leat::control

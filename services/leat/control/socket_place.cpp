@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/control/socket_place.hpp>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace leat::control {
+namespace {
+
+std::string variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text && text[0] == '/' ? text : "";
+}
+
+// Somebody listens there.
+bool is_alive(const std::string& path) {
+  sockaddr_un to{};
+  if (path.size() >= sizeof to.sun_path) return false;
+  to.sun_family = AF_UNIX;
+  std::memcpy(to.sun_path, path.c_str(), path.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return true;
+  const int done = ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  const bool alive = done == 0 || errno == EAGAIN || errno == EINPROGRESS;
+  (void)::close(fd);
+  return alive;
+}
+
+}  // namespace
+
+std::vector<std::string> socket_folders() {
+  if (const char* const only = std::getenv("LEAT_SOCKETS"); only && *only) return {only};
+  std::vector<std::string> all;
+  // systemd gives several with ':' between.
+  if (const std::string own = variable("RUNTIME_DIRECTORY"); !own.empty())
+    all.push_back(own.substr(0, own.find(':')));
+  if (const std::string user = variable("XDG_RUNTIME_DIR"); !user.empty()) all.push_back(user + "/leat");
+  if (::geteuid() == 0) all.emplace_back("/run/leat");
+  all.push_back("/tmp/leat-" + std::to_string(::geteuid()));
+  return all;
+}
+
+std::string folder_fault(const std::string& folder, bool make) {
+  if (make && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return folder + ": " + std::strerror(errno);
+  struct stat s = {};
+  if (::lstat(folder.c_str(), &s) != 0) return folder + ": " + std::strerror(errno);
+  if (!S_ISDIR(s.st_mode)) return folder + " is no folder";
+  if (s.st_uid != ::geteuid() && s.st_uid != 0) return folder + " belongs to another user";
+  // systemd makes $RUNTIME_DIRECTORY readable by all: the socket's own mode keeps them out.
+  if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0) return folder + " can be written by others";
+  if (make && ::access(folder.c_str(), W_OK | X_OK) != 0) return folder + ": " + std::strerror(errno);
+  return {};
+}
+
+void socket_turn::take(const std::string& folder) {
+  if (fd_ >= 0) (void)::close(fd_);
+  fd_ = folder.empty() ? -1 : ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  for (int i = 0; fd_ >= 0 && i < 100 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0; ++i) ::usleep(10'000);
+}
+
+std::string free_socket_path(std::string_view name, std::string& why, socket_turn& turn) {
+  why.clear();
+  for (const std::string& folder : socket_folders()) {
+    std::string fault = folder_fault(folder, true);
+    if (fault.empty()) turn.take(folder);
+    for (int n = 1; fault.empty() && n <= 100; ++n) {
+      std::string path = folder + '/' + std::string(name) + (n == 1 ? "" : "-" + std::to_string(n)) + ".sock";
+      if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+        fault = path + " is too long for a socket";
+        break;
+      }
+      struct stat s = {};
+      if (::lstat(path.c_str(), &s) == 0) {
+        // A link, or a file, is not ours to remove, or to follow.
+        if (!S_ISSOCK(s.st_mode)) {
+          fault = path + " is there and is no socket: remove it";
+          break;
+        }
+        if (is_alive(path)) continue;
+      }
+      return path;
+    }
+    why += (why.empty() ? "" : "; ") + fault;
+  }
+  return {};
+}
+
+}  // namespace leat::control

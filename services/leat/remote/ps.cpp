@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `leat ps`: what runs here, since when, from which files, healthy or not.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+
+#include <leat/base/value.hpp>
+#include <leat/remote/asking.hpp>
+#include <leat/remote/table.hpp>
+#include <leat/remote/text.hpp>
+#include <leat/remote/token.hpp>
+#include <leat/remote/verbs.hpp>
+
+namespace leat::remote {
+namespace {
+
+// FNV-1a of 64 bits, as the deployment has it of the bytes that it read. Nothing: the file cannot be read.
+std::optional<std::uint64_t> digest_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  char data[16384];
+  while (in.read(data, sizeof data) || in.gcount() > 0)
+    for (std::streamsize i = 0; i < in.gcount(); ++i)
+      hash = (hash ^ static_cast<unsigned char>(data[i])) * 0x100000001b3;
+  return hash;
+}
+
+std::string file_text(const file_state& f) {
+  std::uint64_t then = 0;
+  const auto r = std::from_chars(f.digest.data(), f.digest.data() + f.digest.size(), then, 16);
+  if (f.digest.empty() || r.ec != std::errc() || r.ptr != f.digest.data() + f.digest.size()) return f.path;
+  const std::optional<std::uint64_t> here = digest_of(f.path);
+  return f.path + (!here ? " (not there now)" : *here != then ? " (changed since)" : "");
+}
+
+struct found_deployment {
+  endpoint at;
+  std::optional<told_state> told = {};
+  std::string fault = {};
+};
+
+std::vector<found_deployment> look_around(const request& r) {
+  std::vector<endpoint> all =
+      r.deployment.empty() && r.token_file.empty() ? running_deployments() : std::vector{deployment_of(r)};
+  if (all.empty()) all.push_back(find_deployment({}));  // which says that there is none
+  std::vector<found_deployment> found;
+  for (endpoint& e : all) {
+    found_deployment& d = found.emplace_back(found_deployment{std::move(e)});
+    const asked a = ask(d.at, {.target = "/v1/state"}, std::chrono::seconds(2));
+    if (a.nobody && r.deployment.empty()) {
+      found.pop_back();  // it has ended meanwhile
+    } else if (!a.fault.empty() || a.status != 200) {
+      d.fault = a.fault.empty() ? error_of(a.status, a.body) : a.fault;
+    } else {
+      try {
+        d.told = read_told_state(d.at, a.body);
+      } catch (const failure& f) {
+        d.fault = f.what();
+      }
+    }
+  }
+  return found;
+}
+
+std::string entry_json(const found_deployment& d) {
+  std::string text = "{\"name\":" + in_quotes(d.at.name) + ",\"socket\":" + in_quotes(d.at.path);
+  if (!d.told) return text + ",\"error\":" + in_quotes(d.fault) + '}';
+  for (const char* const key :
+       {"leat", "api", "deployment", "pid", "files", "since", "uptime", "phase", "healthy", "why"})
+    if (const json* const v = d.told->tree.find(key))
+      text += std::string(",\"") + key + "\":" + std::string(v->source(d.told->text));
+  return text + '}';
+}
+
+int list_names(const request& r) {
+  std::vector<std::string> names;
+  // Shares of a channel, and deployments in two folders, have one name.
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  if (r.names) {
+    for (const endpoint& e : running_deployments()) add(printable(e.name));
+  } else {
+    const told_state t = ask_state(deployment_of(r));
+    if (r.processes)
+      for (const process_state& p : t.state.processes) add(p.name);
+    if (r.channels)
+      for (const channel_state& c : t.state.channels) add(c.name);
+  }
+  for (const std::string& n : names) print(n + '\n');
+  return 0;
+}
+
+}  // namespace
+
+int ps(const request& r) {
+  if (r.names || r.processes || r.channels) return list_names(r);
+  const std::vector<found_deployment> found = look_around(r);
+  if (r.json) {
+    std::vector<std::string> all;
+    all.reserve(found.size());
+    for (const found_deployment& d : found) all.push_back(entry_json(d));
+    print('[' + joined(all, ",\n ") + "]\n");
+  }
+  int status = 0;
+  table t(
+      {{"DEPLOYMENT"}, {"PID", true}, {"PHASE"}, {"UP", true}, {"PROCESSES", true}, {"HEALTH"}, {"FILES"}});
+  std::string remarks;
+  for (const found_deployment& d : found) {
+    const std::string name = printable(d.at.name);
+    if (!d.told) {
+      t.add({name, "-", "-", "-", "-", "unknown", "-"});
+      remarks += name + ": " + printable(d.fault) + '\n';
+      status = exit_failed;
+      continue;
+    }
+    const deployment_state& s = d.told->state;
+    std::vector<std::string> files;
+    for (const file_state& f : s.files) files.push_back(file_text(f));
+    t.add({name, std::to_string(s.pid), s.phase, elapsed_text(s.uptime), std::to_string(s.processes.size()),
+           s.healthy ? "healthy" : "NOT HEALTHY", joined(files, ", ")});
+    if (!s.healthy && !s.why.empty()) remarks += name + ": " + s.why + '\n';
+  }
+  if (!r.json) print(t.text() + remarks);
+  return status;
+}
+
+}  // namespace leat::remote

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/services/controls.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <iterator>
+
+#include <leat/base/log.hpp>
+#include <leat/base/log_levels.hpp>
+#include <leat/config/suggest.hpp>
+#include <leat/control/json_writer.hpp>
+#include <leat/expression/expression.hpp>
+#include <leat/process/message.hpp>
+#include <leat/process/record.hpp>
+#include <leat/sched/info.hpp>
+#include <leat/sched/sight.hpp>
+#include <leat/sched/time.hpp>
+#include <leat/services/set_settings.hpp>
+
+namespace leat::services {
+
+using namespace std::chrono_literals;
+using control::json_writer;
+using control::outcome;
+using control::refused;
+
+namespace {
+
+constexpr nanoseconds answer_within = 2s, look_again = 2ms;
+constexpr std::size_t tap_room = 1024;
+constexpr double longest_wait = 60;
+
+// Of an expression that somebody at the door wants: it takes little of the service.
+constexpr std::size_t filter_text = std::size_t{64} << 10, filter_keys = 64, filter_memories = 16,
+                      filter_remembers = std::size_t{2} << 20;
+
+// Line and column, in characters, of a byte of a text.
+std::pair<std::size_t, std::size_t> place_in(std::string_view text, std::size_t at) {
+  std::size_t line = 1, column = 1;
+  for (const char c : text.substr(0, at)) {
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {
+      ++column;
+    }
+  }
+  return {line, column};
+}
+
+// As a line of TOML would have it.
+value value_of(const control::json& j) {
+  using kind = control::json::kind;
+  switch (j.what) {
+    case kind::null: return value();
+    case kind::boolean: return value(j.flag);
+    case kind::text: return value(j.text);
+    case kind::number: {
+      std::int64_t whole = 0;
+      const auto [end, wrong] = std::from_chars(j.text.data(), j.text.data() + j.text.size(), whole);
+      if (wrong == std::errc() && end == j.text.data() + j.text.size()) return value(whole);
+      return value(j.number);
+    }
+    case kind::list: {
+      value::list all;
+      for (const control::json& e : j.elements) all.push_back(value_of(e));
+      return value(std::move(all));
+    }
+    case kind::table: {
+      value::table all;
+      for (const control::json& m : j.members) all.push_back({m.key, {}, value_of(m)});
+      return value(std::move(all));
+    }
+  }
+  return value();
+}
+
+}  // namespace
+
+outcome controls::no_such(const char* what, std::string_view name,
+                          const std::vector<std::string>& there) const {
+  std::vector<std::string_view> names(there.begin(), there.end());
+  return refused("404 Not Found", std::string("there is no ") + what + " '" + std::string(name) + "'" +
+                                      config::did_you_mean(config::nearest(name, names)));
+}
+
+std::vector<std::size_t> controls::replicas_named(std::string_view name) const {
+  const std::vector<std::string>& names = observer_.names();
+  std::vector<std::size_t> exact, by_process, by_short;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const config::process_plan& p = host_.plan().processes[process_of_[i]];
+    if (names[i] == name) exact.push_back(i);
+    if (host_.plan().full_name(p) == name) by_process.push_back(i);
+    if (p.name == name) by_short.push_back(i);
+  }
+  if (!exact.empty()) return exact;
+  if (!by_process.empty()) return by_process;
+  // Without its service only if no other service has one.
+  for (const std::size_t i : by_short)
+    if (process_of_[i] != process_of_[by_short.front()]) return {};
+  return by_short;
+}
+
+std::vector<std::string> controls::process_names() const {
+  std::vector<std::string> all;
+  for (const config::process_plan& p : host_.plan().processes) all.push_back(host_.plan().full_name(p));
+  return all;
+}
+
+std::vector<std::string> controls::channel_names() const {
+  std::vector<std::string> all;
+  for (const config::channel_plan& c : host_.plan().channels) all.push_back(host_.plan().full_name(c));
+  return all;
+}
+
+std::optional<config::index> controls::channel_named(std::string_view name) const {
+  const std::vector<config::channel_plan>& all = host_.plan().channels;
+  std::optional<config::index> by_short;
+  for (config::index i = 0; i < all.size(); ++i) {
+    if (host_.plan().full_name(all[i]) == name) return i;
+    if (all[i].name != name) continue;
+    if (by_short) return std::nullopt;
+    by_short = i;
+  }
+  return by_short;
+}
+
+std::optional<bool> controls::ask(wish::kind what, std::size_t replica) const {
+  const channel<bool> granted(1);
+  wish w{what, replica, granted};
+  if (host_.wishes().send_until(std::move(w), answer_within) != send_status::sent) return std::nullopt;
+  return granted.recv_until(answer_within);
+}
+
+outcome controls::process(std::string_view name) {
+  const std::vector<std::size_t> found = replicas_named(name);
+  if (found.empty()) return no_such("process", name, process_names());
+  const config::process_plan& p = host_.plan().processes[process_of_[found.front()]];
+  const std::shared_ptr<const value> changed = host_.settings(process_of_[found.front()]).all_set();
+  json_writer w;
+  w.object([&] {
+    w.member("name", observer_.names()[found.front()]);
+    w.member("class", p.type->name);
+    w.member("at", host_.plan().where(p.at));
+    w.list("settings", [&] {
+      for (const setting_schema& s : p.type->settings) {
+        const value* v = changed ? changed->find(s.name) : nullptr;
+        if (!v) v = p.settings.find(s.name);
+        w.object([&] {
+          w.member("name", s.name);
+          w.member("text", v ? to_text(*v) : std::string());
+          const auto kind = v ? v->kind() : value_kind::none;
+          if (kind == value_kind::none)
+            w.member_null("value");
+          else if (kind == value_kind::boolean || kind == value_kind::integer || kind == value_kind::real)
+            w.member_raw("value", to_text(*v));
+          else if (kind == value_kind::text)
+            w.member("value", v->get<std::string>());
+          else
+            w.member("value", to_text(*v));
+          w.member("live", s.live);
+          w.member("help", s.help);
+        });
+      }
+    });
+    w.list("ports", [&] {
+      for (const config::port_plan& port : p.ports)
+        w.object([&] {
+          w.member("name", port.schema->name);
+          w.member("direction", to_string(port.schema->direction));
+          w.list("channels", [&] {
+            for (const config::index c : port.channels)
+              w.element(host_.plan().full_name(host_.plan().channels[c]));
+          });
+        });
+    });
+    w.member("trace", observer_.trace(found.front()));
+  });
+  return {"200 OK", w.take()};
+}
+
+std::string controls::dump() {
+  const int fd = ::memfd_create("leat-dump", MFD_CLOEXEC);
+  if (fd < 0) return "the dump cannot be kept; SIGQUIT writes it to standard error\n";
+  leat::dump_in_full(fd);
+  std::string text;
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  text.resize(static_cast<std::size_t>(std::max<off_t>(size, 0)));
+  const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  (void)::close(fd);
+  return text;
+}
+
+std::unique_ptr<csp::tap_view> controls::tap(std::string& name, double most_per_second, outcome& why) {
+  const std::optional<config::index> c = channel_named(name);
+  if (!c) {
+    why = no_such("channel", name, channel_names());
+    return nullptr;
+  }
+  name = host_.plan().full_name(host_.plan().channels[*c]);
+  const any_channel& channel = host_.wires().whole(*c);
+  if (!channel.type().write_json) {
+    why = refused("409 Conflict", "the values of channel '" + name + "' (" +
+                                      describe_content(channel.type()) + ") have no text");
+    return nullptr;
+  }
+  auto view = csp::tap::look(channel.state(), channel.type().write_json, tap_room, most_per_second);
+  if (!view)
+    why = refused("503 Service Unavailable", "too many look into channel '" + name + "' already (" +
+                                                 std::to_string(csp::tap::most_views) + ")");
+  return view;
+}
+
+control::tap_filter controls::filter(std::string_view text, outcome& why) {
+  const expression::compiled made = expression::compile(text, {.wanted = expression::truth,
+                                                               .most_keys = filter_keys,
+                                                               .longest_text = filter_text,
+                                                               .most_memories = filter_memories,
+                                                               .most_remembered = filter_remembers});
+  if (!made.result) {
+    const expression::wrong_part& w = made.found.front();
+    control::json_writer j;
+    j.object([&] {
+      j.member("error", "where: " + expression::render(text, w));
+      j.member("offset", w.offset);
+      j.member("length", w.length);
+    });
+    why = {"400 Bad Request", j.take()};
+    return {};
+  }
+  // std::function wants what can be copied.
+  return [run = std::make_shared<expression::evaluator>(made.result)](std::string_view value) {
+    record r;
+    try {
+      // What is no object has the name `value`.
+      r = value.starts_with('{') ? from_json<record>(value)
+                                 : from_json<record>("{\"value\":" + std::string(value) + '}');
+    } catch (const message_error&) {
+      return false;
+    }
+    return run->is_true(r, {.now = moment_now()});
+  };
+}
+
+outcome controls::inject(std::string_view name, std::string_view value, double wait) {
+  const std::optional<config::index> at = channel_named(name);
+  if (!at) return no_such("channel", name, channel_names());
+  const any_channel& c = host_.wires().whole(*at);
+  if (!c.type().send_any || !c.type().write_json)
+    return refused("409 Conflict", "the values of channel '" + std::string(name) + "' (" +
+                                       describe_content(c.type()) + ") cannot be written as JSON");
+  // A ring for one writer and one reader: a second writer would tear it.
+  if (c.one_to_one())
+    return refused("409 Conflict",
+                   "channel '" + std::string(name) +
+                       "' has one writer and one reader, and no place for another; `inject = true` in "
+                       "its table of the file makes one");
+  const deadline until = std::chrono::duration<double>(std::clamp(wait, 0.0, longest_wait));
+  try {
+    for (;;) {
+      switch (c.send_json(value, deadline(0ns))) {
+        case send_status::sent: observer_.count_injected(*at); return {"200 OK", "{\"sent\":true}"};
+        case send_status::dropped:
+          return refused("409 Conflict", "channel '" + std::string(name) + "' is full and dropped it");
+        case send_status::closed:
+          return refused("409 Conflict", "channel '" + std::string(name) + "' is closed");
+        default: break;
+      }
+      if (until.expired())
+        return refused("409 Conflict", "channel '" + std::string(name) + "' is full (" +
+                                           std::to_string(c.size()) + " of " + std::to_string(c.capacity()) +
+                                           " values)");
+      if (sleep_for(look_again) == sleep_result::stopped)
+        return refused("503 Service Unavailable", "the deployment ends");
+    }
+  } catch (const message_error& e) {
+    const auto place = place_in(value, e.at());
+    json_writer w;
+    w.object([&] {
+      w.member("error", std::string(e.what()));
+      w.member("line", place.first);
+      w.member("column", place.second);
+    });
+    return {"400 Bad Request", w.take()};
+  }
+}
+
+outcome controls::restart(std::string_view name) {
+  const std::vector<std::size_t> found = replicas_named(name);
+  if (found.empty()) return no_such("process", name, process_names());
+  json_writer w;
+  std::vector<std::string> done, not_done;
+  for (const std::size_t i : found) {
+    const std::optional<bool> granted = ask(wish::kind::restart, i);
+    if (!granted)
+      return refused("503 Service Unavailable", "the host does not answer; `leat dump` shows where it is");
+    (*granted ? done : not_done).push_back(observer_.names()[i]);
+  }
+  if (done.empty())
+    return refused("409 Conflict",
+                   "'" + std::string(name) + "' has ended for good, or its service is stopping");
+  w.object([&] { w.member("restarted", done); });
+  return {"200 OK", w.take()};
+}
+
+outcome controls::set(std::string_view name, const control::json& changes, bool may_restart) {
+  const std::vector<std::size_t> found = replicas_named(name);
+  if (found.empty()) return no_such("process", name, process_names());
+  const config::index process = process_of_[found.front()];
+  const config::process_plan& p = host_.plan().processes[process];
+  const set_outcome o = set_settings(*p.type, p.settings, host_.settings(process), value_of(changes),
+                                     may_restart ? not_live::keep : not_live::refuse);
+  json_writer w;
+  if (!o.faults.empty()) {
+    w.object([&] {
+      w.member("error", o.faults.front().text);
+      w.member("key", o.faults.front().key);
+    });
+    return {"400 Bad Request", w.take()};
+  }
+  if (!o.not_live.empty() && !may_restart) {
+    std::string names;
+    for (const std::string& n : o.not_live) names += (names.empty() ? "'" : ", '") + n + "'";
+    return refused("409 Conflict", names + " cannot be set while '" + std::string(name) +
+                                       "' runs; `leat set --restart` sets it and restarts the process");
+  }
+  std::vector<std::string> restarted;
+  if (!o.not_live.empty())
+    for (std::size_t i = 0; i < process_of_.size(); ++i)
+      if (process_of_[i] == process && ask(wish::kind::restart, i).value_or(false))
+        restarted.push_back(observer_.names()[i]);
+  std::string text;
+  for (const std::string& n : o.set) text += (text.empty() ? "" : ", ") + n;
+  log_notice("services", "'{}': {} set at the control door", host_.plan().full_name(p), text);
+  w.object([&] {
+    w.member("set", o.set);
+    w.member("restarted", restarted);
+  });
+  return {"200 OK", w.take()};
+}
+
+outcome controls::log(std::string_view level, std::string_view process) {
+  constexpr log_level all[] = {log_level::debug, log_level::info, log_level::notice, log_level::warning,
+                               log_level::error};
+  const auto* const wanted =
+      std::find_if(std::begin(all), std::end(all), [&](log_level l) { return level == to_string(l); });
+  if (wanted == std::end(all))
+    return refused("400 Bad Request", "a level is debug, info, notice, warning or error");
+  std::string speaker;
+  if (process.empty()) {
+    set_log_level(*wanted);
+  } else {
+    const std::vector<std::size_t> found = replicas_named(process);
+    if (found.empty()) return no_such("process", process, process_names());
+    // Replicas log under the name of their process.
+    speaker = host_.plan().full_name(host_.plan().processes[process_of_[found.front()]]);
+    if (!set_log_level_of(speaker, *wanted))
+      return refused("409 Conflict", "there is room for the levels of " + std::to_string(most_log_speakers) +
+                                         " processes, with names of up to " +
+                                         std::to_string(longest_log_speaker) + " bytes");
+  }
+  json_writer w;
+  w.object([&] {
+    w.member("level", level);
+    if (!speaker.empty()) w.member("process", speaker);
+  });
+  return {"200 OK", w.take()};
+}
+
+outcome controls::stop(bool now) {
+  const std::optional<bool> granted = ask(now ? wish::kind::stop_now : wish::kind::stop);
+  if (!granted) return refused("503 Service Unavailable", "the host does not answer; send SIGTERM");
+  return {"200 OK", "{\"stopping\":true}"};
+}
+
+}  // namespace leat::services

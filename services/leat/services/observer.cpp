@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/services/observer.hpp>
+
+#include <sys/resource.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <mutex>
+
+#include <leat/base/log.hpp>
+#include <leat/config/graph.hpp>
+#include <leat/sched/stop.hpp>
+#include <leat/sched/time.hpp>
+#include <leat/services/notify.hpp>
+
+namespace leat::services {
+
+using namespace std::chrono_literals;
+using control::activity;
+using control::queue_index;
+using namespace observing;
+
+namespace {
+
+constexpr nanoseconds at_rest = 500ms, while_suspicious = 100ms;
+// Rates are of the last two seconds: of a slow channel they would jump from tick to tick.
+constexpr std::size_t rate_ticks = 4;
+constexpr unsigned looks_to_clear = 4;
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+std::int64_t program_cpu() {
+  rusage u{};
+  (void)::getrusage(RUSAGE_SELF, &u);
+  const auto ns = [](const timeval& t) {
+    return static_cast<std::int64_t>(t.tv_sec) * second + static_cast<std::int64_t>(t.tv_usec) * 1000;
+  };
+  return ns(u.ru_utime) + ns(u.ru_stime);
+}
+
+}  // namespace
+
+std::string observing::peer_alone(std::string both) {
+  for (const std::string_view arrow : {" <- ", " -> "})
+    if (const std::size_t at = both.rfind(arrow); at != std::string::npos)
+      return both.substr(at + arrow.size());
+  return both;
+}
+
+// --- What there is ----------------------------------------------------------------------------------
+
+std::vector<observer::queue> observer::queues_of(const config::plan& plan, const wiring& wires) {
+  std::vector<queue> all;
+  for (config::index c = 0; c < plan.channels.size(); ++c) {
+    if (wires.shares(c).empty()) {
+      all.push_back({c});
+      continue;
+    }
+    std::vector<config::index> seen;
+    for (std::size_t r = 0; r < wires.shares(c).size(); ++r) {
+      const config::index reader = plan.channels[c].readers[r].process;
+      if (std::find(seen.begin(), seen.end(), reader) != seen.end()) continue;
+      seen.push_back(reader);
+      all.push_back({c, r, true});
+    }
+  }
+  return all;
+}
+
+const any_channel& observer::end_of(const queue& q) const {
+  return q.is_share ? wires_.shares(q.channel)[q.share] : wires_.whole(q.channel);
+}
+
+leat::full observer::policy_of(const queue& q) const {
+  const config::channel_plan& c = plan_.channels[q.channel];
+  return q.is_share ? c.readers[q.share].full : config::effective_policy(c);
+}
+
+bool observer::is_full(const queue& q) const {
+  const any_channel& c = end_of(q);
+  // A store is bound by bytes.
+  return plan_.channels[q.channel].store ? has_senders(c) : c.size() >= c.capacity();
+}
+
+control::blame_graph observer::graph_of(const config::plan& plan, const std::vector<queue>& queues,
+                                        std::vector<config::index> process_of) {
+  control::blame_graph g;
+  g.process_of = std::move(process_of);
+  for (const queue& q : queues) {
+    const config::channel_plan& c = plan.channels[q.channel];
+    const leat::full policy = q.is_share ? c.readers[q.share].full : config::effective_policy(c);
+    control::blame_graph::queue& made = g.queues.emplace_back();
+    made.blocks = policy == leat::full::block || policy == leat::full::fail;
+    const auto add = [](std::vector<control::process_index>& to, config::index process) {
+      if (std::find(to.begin(), to.end(), process) == to.end()) to.push_back(process);
+    };
+    for (const config::endpoint& e : c.writers) add(made.writers, e.process);
+    if (q.is_share)
+      add(made.readers, c.readers[q.share].process);
+    else
+      for (const config::endpoint& e : c.readers) add(made.readers, e.process);
+  }
+  return g;
+}
+
+observer::observer(const config::plan& plan, const wiring& wires, const board& rows, deployment_identity who,
+                   std::vector<config::index> process_of, std::vector<std::string> names)
+    : plan_(plan),
+      wires_(wires),
+      board_(rows),
+      who_(std::move(who)),
+      process_of_(std::move(process_of)),
+      names_(std::move(names)),
+      queues_(queues_of(plan, wires)),
+      started_(now_ns()),
+      since_(utc_now()),
+      injected_(plan.channels.size()),
+      full_since_(queues_.size(), 0),
+      machine_(graph_of(plan, queues_, process_of_)),
+      drops_(queues_.size()) {}
+
+// --- As time goes by --------------------------------------------------------------------------------
+
+void observer::run() {
+  time_point next = leat::now();
+  std::int64_t late = -1;  // at this wake; -1: it has not slept
+  while (!stop_requested()) {
+    bool suspicious = false, watched = false;
+    try {
+      const std::lock_guard held(lock_);
+      const std::int64_t now = now_ns();
+      if (late >= 0) delay_.add(late);
+      watched = now - looked_at_ < cpu_watch.count();
+      if (last_.accounts.empty() || now - last_.at >= at_rest.count() * 9 / 10) tick(now);
+      // A queue that is full nearly always is not so at each look: it takes several in a row to clear it.
+      quiet_looks_ = machine_.suspects() || worth_a_sample(last_.accounts) ? 0 : quiet_looks_ + 1;
+      suspicious = quiet_looks_ < looks_to_clear;
+      if (suspicious)
+        sample(now);
+      else
+        machine_.forget();
+      judge(now);
+      report_status(now);
+    } catch (const std::exception& e) {  // memory, usually: the next round may have it
+      log_warning("services", "a look at the deployment failed: {}", e.what());
+    }
+    next = std::max(next + (suspicious || watched ? while_suspicious : at_rest), leat::now());
+    const bool sleeps = leat::now() < next;
+    late = sleep_until(next) == sleep_result::elapsed && sleeps ? (leat::now() - next).count() : -1;
+  }
+}
+
+void observer::tick(std::int64_t now) {
+  if (!last_.accounts.empty()) history_.push_back(std::move(last_));
+  while (history_.size() > rate_ticks) history_.pop_front();
+  if (!history_.empty()) before_ = history_.front();
+  last_ = {now, wires_.accounts()};
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const bool full = end_of(queues_[q]).capacity() > 0 && is_full(queues_[q]);
+    if (!full)
+      full_since_[q] = 0;
+    else if (full_since_[q] == 0)
+      full_since_[q] = now;
+    const auto line = drops_.add(q, last_.accounts[q].stats.dropped, now);
+    if (!line) continue;
+    const config::channel_plan& c = plan_.channels[queues_[q].channel];
+    std::string readers;
+    for (const control::process_index p : machine_.graph().queues[q].readers)
+      readers += (readers.empty() ? "'" : ", '") + plan_.processes[p].name + "'";
+    log_warning("services", "channel '{}'{}{} drops values ({}): {} {}, {} in all; {} does not keep up",
+                plan_.full_name(c), c.at.known() ? " at " : "",
+                c.at.known() ? plan_.where(c.at) : std::string(), config::to_string(policy_of(queues_[q])),
+                line->since_last, line->first ? "so far" : "more", line->in_all,
+                readers.empty() ? "nobody reads it, who" : readers);
+  }
+  if (now - looked_at_ < cpu_watch.count()) remember_cpu(now);
+  const std::int64_t used = program_cpu();
+  if (program_cpu_at_ > 0)
+    program_share_ = static_cast<double>(used - program_cpu_) / static_cast<double>(now - program_cpu_at_);
+  program_cpu_ = used;
+  program_cpu_at_ = now;
+}
+
+bool observer::worth_a_sample(const std::vector<channel_account>& now) const {
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const any_channel& c = end_of(queues_[q]);
+    if (c.capacity() > 0 ? is_full(queues_[q]) : has_senders(c)) return true;
+    if (q < before_.accounts.size() && now[q].stats.dropped > before_.accounts[q].stats.dropped) return true;
+  }
+  return false;
+}
+
+void observer::report_status(std::int64_t now) {
+  if (now < next_status_ || !has_notify_socket()) return;
+  next_status_ = now + second;
+  std::uint64_t received = 0, then = 0;
+  for (const channel_account& a : last_.accounts) received += a.stats.received;
+  for (const channel_account& a : before_.accounts) then += a.stats.received;
+  const double passed = last_.at > before_.at && before_.at > 0
+                            ? static_cast<double>(received - then) / seconds(last_.at - before_.at)
+                            : 0;
+  unsigned restarts = 0;
+  for (const replica_row& r : board_.rows()) restarts += r.restarts;
+  std::string text = "STATUS=" + std::to_string(std::lround(passed)) + " values/s, " +
+                     std::to_string(restarts) + (restarts == 1 ? " restart" : " restarts");
+  if (!blame_.empty()) text += "; " + blame_.front().text;
+  if (text == status_) return;
+  status_ = text;
+  notify_systemd(text);
+}
+
+}  // namespace leat::services

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <leat/services/trace_names.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include <leat/base/log.hpp>
+#include <leat/sched/backtrace.hpp>
+#include <leat/sched/overrun.hpp>
+#include <leat/sched/spawn.hpp>
+
+namespace leat::services {
+namespace {
+
+// Nobody has to know when it hangs.
+class silent_guard final : public overrun_guard {
+ public:
+  silent_guard() noexcept : overrun_guard(std::chrono::seconds(2), std::chrono::milliseconds(200)) {}
+  void overran(const overrun_news&) noexcept override {}
+};
+
+}  // namespace
+
+trace_names::~trace_names() {
+  if (wanted_) wanted_->close();
+}
+
+void trace_names::start(std::vector<std::string> whose) {
+  wanted_.emplace(16, channel_options{.name = "names of functions"});
+  go({.name = "trace names", .guard = std::make_shared<silent_guard>()},
+     [wanted = *wanted_, whose = std::move(whose)] { look_up(wanted, whose); });
+}
+
+void trace_names::tell(std::size_t who, std::span<void* const> trace) noexcept {
+  if (trace.empty() || !wanted_) return;
+  request r;
+  r.who = who;
+  r.count = std::min(trace.size(), r.pcs.size());
+  std::copy_n(trace.begin(), r.count, r.pcs.begin());
+  (void)wanted_->try_send(r);
+}
+
+// One that hangs is seen at the same places as the one before it.
+void trace_names::look_up(const channel<request>& wanted, const std::vector<std::string>& whose) {
+  constexpr std::size_t enough = 1000;
+  std::unordered_map<void*, std::string> known;
+  for (const request& r : wanted) {
+    if (known.size() > enough) known.clear();
+    std::string all;
+    for (std::size_t i = 0; i < r.count; ++i) {
+      auto [at, fresh] = known.try_emplace(r.pcs[i]);
+      if (fresh) {
+        at->second = to_line({&r.pcs[i], 1});
+        checkpoint();
+      }
+      all.append(all.empty() ? "" : " < ").append(at->second);
+    }
+    log_error("services", "{} stood in {}", whose[r.who], all);
+  }
+}
+
+}  // namespace leat::services
