@@ -46,6 +46,16 @@ soak_order() {
     sort -n -k1,1 -k2,2 | cut -d' ' -f3
 }
 
+# soak_programs: of the names on its input, the programs of those that measure. What has none of its own is part of `all`.
+soak_programs() {
+  local target
+  sed -n 's/^figures\///p' | while read -r target; do
+    target=test-${target//\//-}
+    target=${target%-soak}
+    ! grep -q "^build $target: phony" build/release/build.ninja || echo "$target"
+  done
+}
+
 # soak_folder PRESET FOLDER: the tests of a folder that `./dev test` does not run in this build.
 soak_folder() {
   local preset=$1 folder=$2 targets=() status=0 without='alone|soak'
@@ -65,9 +75,6 @@ soak_one() {
   log=soak-${name//\//-}
   case $name in
     figures/*)
-      local target=test-${what//\//-}
-      target=${target%-soak}
-      ! grep -q "^build $target: phony" build/release/build.ninja || build release --target "$target" || return 1
       step "$log" "a figure that is missed may be the machine's: look at the log, and run it on a quiet one" \
         ctest --preset release -j 1 -V -R "^${what//./\\.}\$" ;;
     release/* | asan/* | tsan/*) soak_folder "${name%/*}" "$what" ;;
@@ -108,7 +115,7 @@ soak_one() {
   esac
 }
 
-# soak_figures LOG: the figures in it, NAME TAB VALUE TAB UNIT TAB BAR TAB VERDICT.
+# soak_figures LOG: the figures in it, NAME|VALUE|UNIT|BAR|VERDICT; of these UNIT and BAR may be empty.
 soak_figures() {
   [[ -f $1 ]] || return 0
   sed -nE 's/^([0-9]+: )?figure: //p' "$1" | awk -F' = ' '
@@ -121,7 +128,7 @@ soak_figures() {
       }
       value = rest; sub(/ .*/, "", value)
       unit = rest; sub(/^[^ ]* ?/, "", unit)
-      printf "%s\t%s\t%s\t%s\t%s\n", name, value, unit, bar, verdict
+      printf "%s|%s|%s|%s|%s\n", name, value, unit, bar, verdict
     }'
 }
 
@@ -139,13 +146,13 @@ soak_record() {  # NAME SECONDS STATUS
   case $status in 0) soak_passed=$((soak_passed + 1)) ;; 77) verdict=skipped soak_skipped=$((soak_skipped + 1)) ;;
     *) verdict=FAILED soak_failed=$((soak_failed + 1)) ;; esac
   before=$(awk -v name="$name" '$1 == name { print $4 }' "$soak_dir/state")
-  soak_rows+=("$(printf '%-34s %-8s %7d  %s' "$name" "$verdict" "$seconds" "${note:-${before:+last time: $before}}")")
+  soak_rows+=("$(printf '%-40s %-8s %7d  %s' "$name" "$verdict" "$seconds" "${note:-${before:+last time: $before}}")")
   awk -v name="$name" '$1 != name' "$soak_dir/state" >"$soak_dir/state.new"
   printf '%s %d %d %s\n' "$name" "$(date +%s)" "$seconds" "$verdict" >>"$soak_dir/state.new"
   mv "$soak_dir/state.new" "$soak_dir/state"
-  while IFS=$'\t' read -r name value unit bar verdict; do
+  while IFS='|' read -r name value unit bar verdict; do
     before=$(awk -F'\t' -v name="$name" '$1 == name { print $2 }' "$soak_dir/figures" 2>/dev/null)
-    soak_figure_rows+=("$(printf '%-50s %12s %-10s %-16s %-7s %s' "$name" "$value" "$unit" "$bar" "$verdict" "$before")")
+    soak_figure_rows+=("$(printf '%-62s %12s %-6s %-16s %-7s %s' "$name" "$value" "$unit" "$bar" "$verdict" "$before")")
     soak_keep "$soak_dir/figures" "$name" "$name"$'\t'"$value"
   done < <(soak_figures "build/logs/soak-${1//\//-}.log")
 }
@@ -155,10 +162,10 @@ soak_table() {
   local file="$soak_dir/$soak_begun_at.txt" last
   last=$(find "$soak_dir" -maxdepth 1 -name '2*.txt' ! -path "$file" | sort | tail -n 1)
   {
-    printf '\n%-34s %-8s %7s\n' item verdict seconds
+    printf '\n%-40s %-8s %7s\n' item verdict seconds
     ((${#soak_rows[@]} == 0)) || printf '%s\n' "${soak_rows[@]}"
     if ((${#soak_figure_rows[@]})); then
-      printf '\n%-50s %12s %-10s %-16s %-7s %s\n' figure value '' bar verdict 'last time'
+      printf '\n%-62s %12s %-6s %-16s %-7s %s\n' figure value '' bar verdict 'last time'
       printf '%s\n' "${soak_figure_rows[@]}"
     fi
     ((soak_left == 0)) || printf '\n%d of the list are left; the next ./dev soak begins with them\n' "$soak_left"
@@ -179,7 +186,7 @@ soak_interrupted() {
 
 # soak SECONDS NAMES...
 soak() {
-  local all=$1 begun=$SECONDS name status at pattern='' list total n=0 share
+  local all=$1 begun name status at pattern='' list programs total n=0 share left
   shift
   mkdir -p "$soak_dir"
   soak_begun_at=$(date +%Y-%m-%dT%H.%M.%S.%N)
@@ -192,14 +199,18 @@ soak() {
   mapfile -t list < <(soak_list | grep -E -- "${pattern:-.}" | soak_order)
   total=${#list[@]}
   ((total)) || die "nothing in the list has a name like $*; build/soak/state names what has run" 2
+  mapfile -t programs < <(printf '%s\n' "${list[@]}" | soak_programs)
+  ((${#programs[@]} == 0)) || build release --target "${programs[@]}" || return 1
   share=$((all / 60 > 10 ? all / 60 : 10))
+  begun=$SECONDS  # the time is for the items: what the build takes is not theirs
   for name in "${list[@]}"; do
     if ((SECONDS - begun >= all)); then
       soak_left=$((total - n))
       break
     fi
     n=$((n + 1)) note='' status=0 at=$SECONDS
-    say "${bold}[$n/$total] $name$plain, $(((all - (SECONDS - begun)) / 60)) min left"
+    left=$((all - (SECONDS - begun)))
+    say "${bold}[$n/$total] $name$plain, $((left / 60)) min $((left % 60)) s left"
     soak_one "$name" "$share" || status=$?
     soak_record "$name" $((SECONDS - at)) "$status"
   done

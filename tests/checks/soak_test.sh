@@ -42,7 +42,8 @@ export PATH=$tree/bin:$PATH
 put figures-bench-one 'figure: one with 16 Ps = 0.83 of 2, at least 0.7'
 put figures-bench-two '7: figure: two = 41.5 ns, at most 40'
 put figures-sched-idle-soak 'figure: wake-ups of an idle program = 0 1/s, at most 0
-figure: a figure without a bar = 12 bytes'
+figure: a figure without a bar = 12 bytes
+figure: a share of a core = 0.001 , at most 0.002'
 put fails-bench-two ''
 expect 1 'MISSED' dev soak 1 figures/
 expect 0 'bench/one
@@ -57,6 +58,7 @@ expect 0 'two 39.5 ns at most 40 ok 41.5' table figures/
 expect 0 'one with 16 Ps 0.83 of 2 at least 0.7 ok 0.83' table bench/one
 expect 0 'wake-ups of an idle program 0 1/s at most 0 ok 0' table idle
 expect 0 'a figure without a bar 12 bytes - 12' table idle
+expect 0 'a share of a core 0.001 at most 0.002 ok 0.001' table idle
 expect 0 'figures/bench/two ok 0 last time: ok' table two
 expect 0 '3 passed, 0 failed, 0 skipped' table figures/
 expect 0 'the last one: build/soak/2' table figures/

@@ -47,8 +47,8 @@ capacity = 16
 [channel.done]
 capacity = 16
 END
-  local arena=()
-  ((one_arena)) && arena=(MALLOC_ARENA_MAX=1)
+  local arena=() arenas='default arenas'
+  ((one_arena)) && arena=(MALLOC_ARENA_MAX=1) arenas='one arena'
   rm -f "$dir/out"
   env "${arena[@]}" "$program" run "$dir/t.toml" >"$dir/out" 2>"$dir/log" &
   local pid=$!
@@ -68,10 +68,10 @@ END
   if ((status == 0 && i < 100)) && [[ $text =~ ^([0-9]+)\ hung,\ [0-9]+\ sent,\ 0\ lost,\ ([0-9]+)\ twice,\ 0\ stopped ]] &&
     ((BASH_REMATCH[1] == hangs && BASH_REMATCH[2] <= hangs)); then
     passed=$((passed + 1))
-    echo "well    $kind, procs $procs, $( ((one_arena)) && echo one arena || echo default arenas): $text"
+    echo "well    $kind, procs $procs, $arenas: $text"
   else
     failed=$((failed + 1))
-    echo "FAILED  $kind, procs $procs, one arena $one_arena: status $status, waited $i tenths of a second; $text"
+    echo "FAILED  $kind, procs $procs, $arenas: status $status, waited $i tenths of a second; $text"
     tail -n 15 "$dir/log"
   fi
 }
