@@ -110,7 +110,7 @@ retake() {
   one retake good liveness -DLIVENESS
   one retake good safety -DFENCED
   one retake broken safety -DFENCED -DNO_OWNER_BARRIER
-  for v in NO_HEAVY_BARRIER NO_ASKING_LOCK ASKER_WRITES_QUIET DENY_RELAXED LEAVE_RELAXED; do
+  for v in NO_HEAVY_BARRIER NO_ASKING_LOCK ASKER_WRITES_QUIET DENY_RELAXED LEAVE_RELAXED PASS_WRITES_QUIET; do
     one retake broken safety -D$v
   done
 }

@@ -36,6 +36,7 @@
 //   ASKER_WRITES_QUIET  a borrower that gives back writes quiet instead of look
 //   DENY_RELAXED        the CAS asked -> quiet of step 4 is not an acquire: between the load of asked and the
 //                       CAS a borrower can come and go, and the next asker write asked again
+//   PASS_WRITES_QUIET   an owner that passes makes look quiet, and does not count it
 //   LEAVE_RELAXED       step 5 is no release: 0 is seen before the quiet that was written earlier
 //
 // By hand: spin -a retake.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan      (spin -DNAME for a variant)
@@ -132,7 +133,11 @@ active proctype owner() {
       in_waits = 1; in_value = 0              // 5
     }
 user:
-    atomic { in_waits = 1; in_value = 1 }     // 1
+    atomic { in_waits = 1; in_value = 1 };    // 1
+    if
+    :: skip
+    :: goto passes
+    fi;
 enters:                                       // 2 is for the compiler alone
 #if defined(FENCED) && !defined(NO_OWNER_BARRIER)
     owner_in_order();
@@ -181,7 +186,35 @@ inside:
       // Scenario 11: an idle P, or the G queues and the M sleeps until it gets one. Both under a lock.
       atomic { pool -> pool = 0; m_p = 1; owner_uses = 1; assert(one_p); assert(askers_use == 0) }
     fi
-  od
+  od;
+
+passes:                                       // it stays the same run: held may not fall
+#if defined(FENCED) && !defined(NO_OWNER_BARRIER)
+  owner_in_order();
+#endif
+  if
+  :: atomic { quiet_waits || word == quiet -> assert(!held); goto passed }
+  :: else
+  fi;
+  if
+  :: word == quiet
+  :: word == asked_later -> goto slow         // it comes in, as 4 says
+  :: word == taken -> goto slow
+  :: word == asked ->
+    if
+    :: atomic { word == asked -> word = look }
+    :: word != asked -> goto passes
+    :: atomic { in_waits = 1; in_value = 0 }; goto user
+    fi
+#ifdef PASS_WRITES_QUIET
+  :: word == look -> quiet_waits = 1
+#else
+  :: word == look
+#endif
+  fi;
+passed:
+  atomic { assert(askers_use == 0); in_waits = 1; in_value = 0 };
+  goto user
 }
 
 proctype asker(bit is_sysmon) {

@@ -16,17 +16,28 @@
 namespace leat::sched::test {
 namespace {
 
-// Now and then a G that sleeps comes back on another thread only after seconds.
-constexpr int rounds = 4;
+constexpr int rounds = 20;
 
 // As the C library declares it, whatever `errno` is.
 extern "C" int* __errno_location() noexcept __attribute__((const));
 
-// Comes back on another thread. Between two of its calls others have run on both.
+// Comes back on another thread: of two Gs that have a P each, the one on the other thread lets go of it.
 [[gnu::noinline]] bool change_threads() {
   const pid_t before = thread_id();
   return eventually([&] {
-    (void)sleep_for(100us);
+    std::atomic<int> there{0};
+    std::atomic<bool> enough{false};
+    const auto occupies = [&] {
+      ++there;
+      while (there < 2) std::this_thread::yield();
+      while (!enough && thread_id() == before) std::this_thread::yield();
+    };
+    task<void> one = spawn(occupies), two = spawn(occupies);
+    while (there < 2) yield();
+    yield();
+    enough = true;
+    one.join();
+    two.join();
     return thread_id() != before;
   });
 }
@@ -69,18 +80,12 @@ extern "C" int* __errno_location() noexcept __attribute__((const));
   return ::pthread_equal((::pthread_self)(), before) == 0;
 }
 
-// How often body() holds on a G that changes threads, while another one keeps the Ps awake.
+// How often body() holds on a G that changes threads.
 template <class F>
 int held(F body) {
   int n = 0;
   run_clean(with_procs(2), [&] {
-    std::atomic<bool> enough{false};
-    task<void> other = spawn([&] {
-      while (!enough) yield();
-    });
     for (int i = 0; i < rounds; ++i) n += body() ? 1 : 0;
-    enough = true;
-    other.join();
   });
   return n;
 }

@@ -60,7 +60,9 @@ class bout {
     for (; n < entries || borrows_.load(std::memory_order_relaxed) < 100 ||
            takes_.load(std::memory_order_relaxed) < 100;
          ++n) {
-      if (!gate_.enter() && gate_.enter_slow() == retake_gate::entry::lost) {
+      const bool passes = random.one_in(4);
+      if (passes ? gate_.pass() == retake_gate::entry::lost
+                 : !gate_.enter() && gate_.enter_slow() == retake_gate::entry::lost) {
         ++away_;
         while (!returned_.load(std::memory_order_acquire)) leat::cpu_pause();
         returned_.store(false, std::memory_order_relaxed);
@@ -145,6 +147,30 @@ TEST_CASE("an owner inside the runtime is not robbed, and is told to look") {
   CHECK(gate.enter_slow() == retake_gate::entry::kept);
   gate.leave();
   CHECK(gate.enter());
+}
+
+TEST_CASE("an owner that passes is in the same run; its next entry is counted") {
+  prepare_barriers();
+  retake_gate gate;
+  gate.leave();
+  const auto held = gate.try_hold();
+  REQUIRE(held == retake_gate::hold::with_p);
+  gate.let_go(held);
+  const std::uint32_t before = gate.entries();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(gate.pass() == retake_gate::entry::kept);
+    CHECK_FALSE(gate.try_borrow());
+    gate.leave();
+  }
+  CHECK(gate.entries() == before);
+  CHECK_FALSE(gate.enter());
+  CHECK(gate.enter_slow() == retake_gate::entry::kept);
+  CHECK(gate.entries() == before + 1);
+  gate.leave();
+  REQUIRE(gate.try_borrow());
+  gate.keep();
+  CHECK(gate.pass() == retake_gate::entry::lost);
+  CHECK(gate.entries() == before + 2);
 }
 
 TEST_CASE("an owner whose P was taken learns it once, at its next entry") {

@@ -58,10 +58,13 @@ unfenced::~unfenced() {
 
 // Through the gate: a G that is being fenced raises none behind sysmon's back (fence.hpp, c).
 G* begin_no_quarantine() noexcept {
-  G* const g = current_g();
+  M* m = current_m();
+  G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
   if (!g) return nullptr;
-  const unfenced in;
+  const bool outside = !m->gate.in_runtime();
+  if (outside) m = scheduler::pass(m);
   count_no_quarantine(*g, 1);
+  if (outside) scheduler::leave(m);
   return g;
 }
 void end_no_quarantine(G& g) noexcept { count_no_quarantine(g, -1); }

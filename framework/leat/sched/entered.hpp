@@ -43,7 +43,7 @@ void end_no_quarantine(G& g) noexcept;
 inline void count_no_quarantine(G& g, int by) noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   g.no_quarantine.store(static_cast<std::uint8_t>(g.no_quarantine.load(std::memory_order_relaxed) + by),
-                        std::memory_order_relaxed);
+                        std::memory_order_release);  // pairs with the fence's step 4
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 class no_quarantine {

@@ -88,10 +88,12 @@ bool has_way_back(pid_t tid) noexcept {
 bool make_idle_class(pid_t tid) noexcept {
   const sched_param none{};
   if (has_way_back(tid) && ::sched_setscheduler(tid, SCHED_IDLE, &none) == 0) return true;
-  return ::setpriority(PRIO_PROCESS, static_cast<id_t>(tid), 19) == 0;
+  return ::setpriority(PRIO_PROCESS, static_cast<id_t>(tid), least_nice_share) == 0;
 }
 
-bool lift_from_idle_class(pid_t tid) noexcept {
+bool lift_from_idle_class(pid_t tid, int nice) noexcept {
+  // Without a way back it is at the least share, and stays there.
+  if (has_way_back(tid)) (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(tid), nice);
   if (::sched_getscheduler(tid) != SCHED_IDLE) return true;
   const sched_param none{};
   if (::sched_setscheduler(tid, SCHED_OTHER, &none) == 0) return true;

@@ -21,8 +21,9 @@
 //      100 us of CPU time, or sits in a system      b  a one-to-one channel: reads come_in; 0: does it
 //      call                                            outside; 1: as a
 //    3 holds the M in user code (gate: borrowed)    c  an operation under no_quarantine: reads come_in;
-//    4 count > 0: lets go; later again                 0: does it outside; 1: enters through the gate,
-//    5 status = quarantined; takes the P               count + 1, leaves; does it; count - 1
+//    4 count > 0 for more than a moment: lets          0: does it outside; 1: passes the gate,
+//      go; later again                                 count + 1, leaves; does it; count - 1
+//    5 status = quarantined; takes the P
 //    6 lets go (gate: taken, release)               d  saves a state, acknowledges a value in hand: enters
 //    7 tells: it is out                                through the gate, does it inside
 //    8 the last fenced one is gone: come_in = 0
@@ -39,6 +40,7 @@
 // had claimed. 2.
 // Forbidden: come_in falls while a fenced thread runs. 8.
 // Forbidden: sysmon reads a count of 0, the thread adds to it and goes on behind 6. c passes the gate.
+// A pass is no sign of life: one that asks for a channel's size in a loop hangs, as it does while come_in is 0.
 // Forbidden: the successor is given the value in hand while its predecessor throws it away. d.
 //
 // A G in a declared blocking call (leat::blocking) is never fenced: the call's function may use channels as a
@@ -80,8 +82,9 @@ thread_class class_of(pid_t tid) noexcept;
 bool make_idle_class(pid_t tid) noexcept;
 // The calling thread, which gets back what it had. False: the kernel refused.
 bool leave_idle_class(const thread_class& former) noexcept;
-// One in the idle class runs as all others do. False: the kernel refused, and there is no way back.
-bool lift_from_idle_class(pid_t tid) noexcept;
+// One in the idle class runs as others of this nice value do. False: the kernel refused, and there is no way back.
+bool lift_from_idle_class(pid_t tid, int nice) noexcept;
+constexpr int least_nice_share = 19;
 // "futex", or null: only those that people block in.
 const char* name_of_call(long number) noexcept;
 

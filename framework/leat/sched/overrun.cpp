@@ -57,6 +57,7 @@ static_assert(overrun_guard::run_blur.count() == 2 * 5 * ms + 10 * ms);
 constexpr std::int64_t longest_gap = 30 * ms;  // between two looks, if all is well
 constexpr std::int64_t look_every = 20 * us;
 constexpr std::int64_t last_chance = 1 * ms;  // from the insisting to the quarantine
+constexpr int most_turns = 200;               // to hold one that passes the gate again and again
 
 // A guess, to be looked at again with the M held: the G may be so new that its memory is not seen yet.
 LEAT_UNWATCHED bool seems_guarded(const M& m) noexcept {
@@ -93,7 +94,7 @@ void overrun_patrol::end() noexcept {
     // Nobody lifts them any more when another waits for a lock. And a program has ended when each of its
     // threads has, for which each must run, frozen or not.
     if (m.demoted.load(std::memory_order_relaxed))
-      (void)lift_from_idle_class(m.tid.load(std::memory_order_relaxed));
+      (void)lift_from_idle_class(m.tid.load(std::memory_order_relaxed), m.former.nice);
     // An answer takes microseconds; one that never comes keeps nobody here.
     const std::int64_t until = now_ns() + 1'000'000'000;
     while (m.note.question != probe::none && !withdraw_question(m) && now_ns() < until) {
@@ -204,8 +205,8 @@ retake_gate::hold overrun_patrol::hold_run(M& m) noexcept {
   const run_note& n = m.note;
   retake_gate::hold held = m.gate.try_hold();
   for (int turns = 0; held == retake_gate::hold::none; ++turns) {
-    if (m.gate.in_runtime() || m.gate.entries() != n.entries) return held;
-    back_off(turns);  // a thief is looking
+    if (m.gate.entries() != n.entries || turns == most_turns) return held;
+    back_off(turns);  // a thief is looking, or it passes: one that came in has counted that
     held = m.gate.try_hold();
   }
   if (m.gate.entries() == n.entries) return held;

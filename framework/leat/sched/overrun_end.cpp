@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <leat/base/cpu.hpp>
 #include <leat/base/log.hpp>
 #include <leat/sched/fence.hpp>
 #include <leat/sched/life.hpp>
@@ -65,6 +66,19 @@ void overrun_patrol::restore_signals_of(const M& m) noexcept {
   if (look_at_thread(m.tid.load(std::memory_order_relaxed)).call == SYS_wait4) restore_signals();
 }
 
+namespace {
+
+// One that loops over such operations is amid one nearly always; held, it stops before the next.
+bool comes_to_an_end(const atom<std::uint8_t>& count) noexcept {
+  for (int turns = 0; turns < 100; ++turns) {
+    if (count.load(std::memory_order_acquire) == 0) return true;  // pairs with count_no_quarantine
+    cpu_pause();
+  }
+  return false;
+}
+
+}  // namespace
+
 std::int64_t overrun_patrol::fence(M& m, std::int64_t now) noexcept {
   run_note& n = m.note;
   if (!earlier_work_is_over(m)) return resist(n, now, "its thread gets no CPU time");
@@ -73,7 +87,7 @@ std::int64_t overrun_patrol::fence(M& m, std::int64_t now) noexcept {
     forget(m);
     return now + look_every;
   }
-  if (n.who->no_quarantine.load(std::memory_order_relaxed) != 0) {  // 4
+  if (!comes_to_an_end(n.who->no_quarantine)) {  // 4
     m.gate.let_go(held);
     return resist(n, now, "it hangs in Leat's own code, with a lock that others need");
   }
@@ -251,13 +265,14 @@ std::int64_t overrun_patrol::try_later(M& m, std::int64_t now) noexcept {
 // With the M held, so that a thread that comes back knows it.
 void overrun_patrol::demote(M& m) noexcept {
   run_note& n = m.note;
-  if (ending_ || is_in_a_hurry()) return;
+  if (ending_) return;
   const retake_gate::hold held = hold_run(m);
   if (held == retake_gate::hold::none) return;
   n.demoted = lowest_ = true;
   const pid_t tid = m.tid.load(std::memory_order_relaxed);
   m.former = class_of(tid);
   m.demoted.store(make_idle_class(tid), std::memory_order_relaxed);
+  if (gives_ != share::spare) give(m, gives_);
   m.gate.let_go(held);
 }
 

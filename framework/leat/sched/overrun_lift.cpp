@@ -12,10 +12,11 @@
 // the lowest priority run as others do: a lock that many want is not given back to the one who waits at once.
 // One that waits for longer than that can explain waits for something else, and counts ever more seldom.
 //
-// And from when a program is to end: then nothing is worth more than its end, which takes the allocator's lock
-// more often than sysmon can look.
+// From when a program is to end, which takes the allocator's lock more often than sysmon can look, all of them have the
+// least share of ordinary threads instead, and the full one no more: nineteen with that left a source that still had
+// to drain so little that it was taken for a hang.
 //
-// Lowered again with the M held, as in demote: who has come in meanwhile is left alone. Where the kernel lets
+// All that with the M held, as in demote: who has come in meanwhile is left alone. Where the kernel lets
 // nobody leave the idle class, nobody is put there, but has the smallest share that is one.
 #include <sys/syscall.h>
 #include <algorithm>
@@ -48,13 +49,18 @@ bool overrun_patrol::is_in_a_hurry() noexcept { return hurry.load(std::memory_or
 void overrun_patrol::forget_hurry() noexcept { hurry.store(false, std::memory_order_relaxed); }
 
 std::int64_t overrun_patrol::lift_if_awaited(std::int64_t now) noexcept {
-  bool any = false, awaited = hurry.load(std::memory_order_relaxed);
+  bool any = false, awaited = false;
   std::int64_t next = no_wish;
   s_.threads().each([&](M& m) { any |= is_lowest(m); });
   lowest_ = any;
-  if (any) s_.threads().each([&](M& m) { awaited |= waits_for_lock(m, now, next); });
-  if (awaited && !lifted_) lift();
-  if (!awaited && lifted_) lower();
+  share wanted = share::spare;
+  if (is_in_a_hurry()) {
+    wanted = share::least;
+  } else if (any) {
+    s_.threads().each([&](M& m) { awaited |= waits_for_lock(m, now, next); });
+    if (awaited) wanted = share::full;
+  }
+  if (wanted != gives_) give(wanted);
   return next;
 }
 
@@ -86,20 +92,21 @@ bool overrun_patrol::waits_for_lock(M& m, std::int64_t now, std::int64_t& next) 
   return w.waits;
 }
 
-void overrun_patrol::lift() noexcept {
-  lifted_ = true;
-  s_.threads().each([](M& m) {
-    if (is_lowest(m)) (void)lift_from_idle_class(m.tid.load(std::memory_order_relaxed));
-  });
+void overrun_patrol::give(const M& held, share to) noexcept {
+  const pid_t tid = held.tid.load(std::memory_order_relaxed);
+  if (to == share::spare)
+    (void)make_idle_class(tid);
+  else
+    (void)lift_from_idle_class(tid, to == share::full ? held.former.nice : least_nice_share);
 }
 
-void overrun_patrol::lower() noexcept {
-  lifted_ = false;
+void overrun_patrol::give(share to) noexcept {
+  gives_ = to;
   s_.threads().each([&](M& m) {
     if (!is_lowest(m)) return;
     const retake_gate::hold held = hold_run(m);
     if (held == retake_gate::hold::none) return;
-    (void)make_idle_class(m.tid.load(std::memory_order_relaxed));
+    give(m, to);
     m.gate.let_go(held);
   });
 }

@@ -69,8 +69,14 @@ class overrun_patrol {
   static bool is_in_a_hurry() noexcept;
   static void forget_hurry() noexcept;
   bool waits_for_lock(M& m, std::int64_t now, std::int64_t& next) noexcept;
-  void lift() noexcept;
-  void lower() noexcept;
+  // What those at the lowest priority get of the CPUs.
+  enum class share : unsigned char {
+    spare,  // what nobody else wants
+    least,  // of ordinary threads
+    full,   // as others
+  };
+  void give(share to) noexcept;
+  static void give(const M& held, share to) noexcept;
 
   scheduler& s_;
   int suspects_ = 0;
@@ -79,7 +85,7 @@ class overrun_patrol {
   std::uint32_t epoch_ = 0;  // goes up whenever come_in is raised
   std::int64_t last_look_ = 0;
   bool lowest_ = false;  // some M runs at the lowest priority, or did
-  bool lifted_ = false;  // and all of these run as others do for a while
+  share gives_ = share::spare;
   bool ending_ = false;
   bool limit_told_ = false;
 };

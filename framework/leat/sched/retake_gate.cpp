@@ -12,22 +12,21 @@ bool retake_gate::still_fenced() const noexcept {
   return word_.load(std::memory_order_relaxed) == fenced;
 }
 
-retake_gate::entry retake_gate::enter_slow() noexcept {
-  entry result = entry::kept;
-  light_barrier();  // enter had none where this costs something
+// Step 4. `leaves`: the word that is left where somebody asked, or came and went.
+retake_gate::entry retake_gate::answer_askers(state leaves) noexcept {
   for (int turns = 0;; ++turns) {
     std::uint32_t w = word_.load(std::memory_order_acquire);  // pairs with finish
-    if (w == rest_) break;
+    if (w == rest_ || w == leaves) return entry::kept;
     if (w == asked || w == asked_later) {
       // Acquire: the word may have gone to another asker's `asked` by way of a borrow since it was read.
-      if (!word_.compare_exchange_strong(w, rest_, std::memory_order_acquire)) continue;
-      if (w == asked_later) result = entry::lost;
-      break;
+      const std::uint32_t to = w == asked ? leaves : rest_;
+      const entry result = w == asked ? entry::kept : entry::lost;
+      if (word_.compare_exchange_strong(w, to, std::memory_order_acquire)) return result;
+      continue;
     }
     if (w == look || w == taken) {
       word_.store(rest_, std::memory_order_relaxed);
-      if (w == taken) result = entry::lost;
-      break;
+      return w == look ? entry::kept : entry::lost;
     }
     // Borrowed for a few instructions, unless the borrower was put aside by the kernel.
     if (turns < 100) {
@@ -36,7 +35,28 @@ retake_gate::entry retake_gate::enter_slow() noexcept {
       ::usleep(20);  // not sched_yield: it never lets a borrower of lower real-time priority run
     }
   }
+}
+
+retake_gate::entry retake_gate::enter_slow() noexcept {
+  light_barrier();  // enter had none where this costs something
+  const entry result = answer_askers(rest_);
   entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return result;
+}
+
+retake_gate::entry retake_gate::pass() noexcept {
+  in_runtime_.store(1, std::memory_order_relaxed);
+  light_barrier();
+  if (word_.load(std::memory_order_relaxed) == asked) {
+    leave();
+    // As long as the asker's barrier takes, on most machines.
+    for (int turns = 0; turns < 500 && word_.load(std::memory_order_relaxed) == asked; ++turns) cpu_pause();
+    in_runtime_.store(1, std::memory_order_relaxed);
+    light_barrier();
+  }
+  const entry result = answer_askers(look);
+  if (result == entry::lost)
+    entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return result;
 }
 

@@ -22,6 +22,9 @@
 //                  (without membarrier: whatever it reads, a full barrier, and it reads word again)
 //                4 asked -> quiet by CAS (denied), look -> quiet, taken or asked_later -> quiet and the P is
 //                  lost, borrowed: wait; then entries + 1
+// Owner passes:  as it enters, but it stays the same run: look stays, and entries too; taken and asked_later as
+//                  in 4; asked: leaves again for a moment, else one that passes all the time would deny every
+//                  asker; then asked -> look by CAS
 // Owner leaves:  5 in_runtime = 0 (release)
 // Asker:         a lock asking   b word quiet or look -> asked by CAS   c heavy barrier
 //                d in_runtime 1: asked -> look by CAS; done
@@ -29,7 +32,7 @@
 // Holder:        as an asker, who also comes to an M without a P: taken -> asked_later in b, back to taken
 //                in d and when it is done. Since only the owner writes quiet, every entry after a hold is
 //                counted in entries: as long as these stay the same, the owner has been in user code without
-//                a break.
+//                a break but for passes.
 //
 // What each step forbids:
 // - Without 2 and c, the owner's 1 can be delayed past its 3 while d reads 0 and 3 reads quiet: both use
@@ -39,6 +42,8 @@
 // - quiet is written by the owner alone: a relaxed read of quiet in 3 can then only be its own, so no
 //   acquire is needed on the fast path. If askers restored quiet, the owner could read it and still miss
 //   what the asker did to the P before.
+// - A pass that made look quiet would hide the next entry, which is then not counted: whoever compares entries takes
+//   the next run for the one it held.
 //
 // Model: tests/models/retake.pml. Stress: tests/sched/retake_gate_test.cpp.
 #pragma once
@@ -67,6 +72,8 @@ class retake_gate {
     return w == fenced && still_fenced();
   }
   entry enter_slow() noexcept;
+  // Owner: comes in for some stores of its own. It is no sign that the G gets on.
+  [[nodiscard]] entry pass() noexcept;
   // The owner's next entry takes the slow way, as if somebody had looked. In a simulated world (world.hpp).
   void arm() noexcept {
     std::uint32_t w = rest_;
@@ -106,6 +113,7 @@ class retake_gate {
  private:
   enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later, fenced };
   hold try_take(bool also_without_p) noexcept;
+  entry answer_askers(state leaves) noexcept;
   void finish(state s) noexcept;
   bool still_fenced() const noexcept;
 

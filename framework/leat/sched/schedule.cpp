@@ -27,6 +27,8 @@ M* scheduler::enter_slow(M* m) noexcept {
   return m;
 }
 
+M* scheduler::pass(M* m) noexcept { return m->gate.pass() == retake_gate::entry::lost ? life::rejoin(m) : m; }
+
 // --- Where a runnable G goes ------------------------------------------------------------------------
 
 void round::push_local(scheduler& s, P& p, G* g, idle_set::from as) noexcept {

@@ -83,6 +83,8 @@ class scheduler {
     return enter_slow(m);
   }
   static M* enter_slow(M* m) noexcept;
+  // The same for a few stores that a fenced G must not make, and that are no sign of life (retake_gate::pass).
+  static M* pass(M* m) noexcept;
   static void leave(M* m) noexcept { m->gate.leave(); }
 
   // Leaves the current G waiting. `after(arg)` runs when its stack has been left: there it becomes
