@@ -6,7 +6,7 @@
 # the reverse of that order is the link order that leat.pc gives.
 #
 # With LEAT_UNITY several files of a module are compiled as one. Then what they define for themselves has names that no
-# other file of the module has, or the file stands under ALONE as well.
+# other file of the module has, or the file stands under ALONE as well: so does one with flags of its own.
 function(leat_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;ALONE;DEPENDS;LINK_PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
@@ -14,7 +14,13 @@ function(leat_module name)
   endif()
   add_library(leat_${name})
   add_library(leat::${name} ALIAS leat_${name})
-  target_sources(leat_${name} PRIVATE ${arg_SOURCES})
+  set(sources ${arg_SOURCES})
+  set_target_properties(leat_${name} PROPERTIES LEAT_SOURCES "${arg_SOURCES}")
+  if(LEAT_UNITY)
+    leat_joined(sources ${name} "${arg_ALONE}")
+    set_target_properties(leat_${name} PROPERTIES LEAT_JOINED ON)
+  endif()
+  target_sources(leat_${name} PRIVATE ${sources})
   if(arg_HEADERS)
     target_sources(leat_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_HEADERS})
   endif()
@@ -29,11 +35,30 @@ function(leat_module name)
     VERIFY_INTERFACE_HEADER_SETS ON
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-  if(LEAT_UNITY)
-    set_target_properties(leat_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
   set_property(GLOBAL APPEND PROPERTY LEAT_MODULES ${name})
+endfunction()
+
+# leat_joined(VARIABLE NAME ALONE): in the place of the sources in it, files that include eight of them each. CMake's own have the
+# whole path of each in them, and ccache takes them for others in another clone.
+function(leat_joined variable name alone)
+  set(result ${alone})
+  set(rest ${${variable}})
+  list(REMOVE_ITEM rest ${alone})
+  set(n 0)
+  set(text "")
+  foreach(source IN LISTS rest)
+    string(APPEND text "#include \"${source}\"\n")
+    math(EXPR n "${n} + 1")
+    math(EXPR place "${n} % 8")
+    list(LENGTH rest size)
+    if(place EQUAL 0 OR n EQUAL size)
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/joined/${name}_${n}.cpp")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+      list(APPEND result "${file}")
+      set(text "")
+    endif()
+  endforeach()
+  set(${variable} ${result} PARENT_SCOPE)
 endfunction()
 
 # leat::leat, every module at once.
@@ -72,25 +97,28 @@ function(leat_plugin_targets)
   target_link_options(leat_host INTERFACE -rdynamic LINKER:--whole-archive ${modules} LINKER:--no-whole-archive)
 endfunction()
 
-# Compiling the tests takes most of the time of a whole run. Lines are enough for their back-traces; what UBSan is told
-# to leave out of their own code, a crash would show as well; and only those of templates whose speed or interleavings
-# matter (OPTIMIZED) are optimized in full, and in plain builds. Linked last: of -fsanitize and -fno-sanitize the later one wins.
+# Compiling the tests takes most of the time of a whole run. Lines are enough for their back-traces; and only those of
+# templates whose speed or interleavings matter (OPTIMIZED) are optimized in full, and in plain builds.
 add_library(leat_test_flags INTERFACE)
 target_compile_options(leat_test_flags INTERFACE -g1)
-if("undefined" IN_LIST LEAT_SANITIZE)
-  target_compile_options(leat_test_flags INTERFACE
-    $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute>
-    $<$<CXX_COMPILER_ID:GNU>:-fno-sanitize=alignment,pointer-overflow>)
+
+# Tests of these folders drive the product from outside, which is where faults are looked for: they themselves are not
+# instrumented, and take 40 % less time to compile. What headers find out about the build they must find as it is.
+set(LEAT_TESTS_FROM_OUTSIDE config remote services control store stock plugins fuzz)
+add_library(leat_test_from_outside INTERFACE)
+if("address" IN_LIST LEAT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(leat_test_from_outside INTERFACE -fno-sanitize=all -D__SANITIZE_ADDRESS__=1)
 endif()
 
 # leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [NO_ASAN] [TOGETHER]
-#           [PLAIN] [SERIAL] [LONG] [OPTIMIZED] [SOAK_CASES])
+#           [PLAIN] [VALUES] [SERIAL] [LONG] [OPTIMIZED] [SOAK_CASES])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
 # as long. ONE_THREAD: ThreadSanitizer has nothing to find in it, and it is not built there.
 # NO_ASAN: it measures, or reads texts; AddressSanitizer and UBSan have nothing more to find, and it is not built there.
 # PLAIN: both of these.
+# VALUES: it is about what comes out, not about threads that meet: `./dev test` leaves ThreadSanitizer to others.
 # TOGETHER: it may share a process with others of its folder (see leat_tests_together).
 # SERIAL: it measures, and ctest runs nothing beside it in plain builds.
 # LONG: it takes more than some seconds, and is among the first to begin.
@@ -99,7 +127,7 @@ endif()
 #
 # The label `soak` is for what measures, sweeps or takes long: `./dev test` leaves it out, `./dev soak` runs it.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;PLAIN;TOGETHER;SERIAL;LONG;OPTIMIZED;SOAK_CASES"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;PLAIN;VALUES;TOGETHER;SERIAL;LONG;OPTIMIZED;SOAK_CASES"
     "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
@@ -112,7 +140,7 @@ function(leat_test name)
     return()
   endif()
   string(REPLACE "/" "-" target "test-${name}")
-  leat_in_gate(in_gate ${name} ${arg_NO_ASAN} ${arg_ONE_THREAD})
+  leat_in_gate(in_gate ${name} ${arg_NO_ASAN} ${arg_ONE_THREAD} ${arg_VALUES})
   if("soak" IN_LIST arg_LABELS)
     set(in_gate OFF)
   elseif(NOT in_gate)
@@ -142,10 +170,15 @@ function(leat_test name)
   add_test(NAME ${name} COMMAND ${command})
   leat_gate_target(${target} ${in_gate})
   target_link_libraries(${target} PRIVATE leat_test_support ${arg_LINK} leat_build_flags leat_test_flags)
+  set(from_outside OFF)
+  if(folder IN_LIST LEAT_TESTS_FROM_OUTSIDE AND "address" IN_LIST LEAT_SANITIZE)
+    target_link_libraries(${target} PRIVATE leat_test_from_outside)
+    set(from_outside ON)
+  endif()
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT arg_OPTIMIZED)
     target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>)
   endif()
-  leat_test_precompiled(${target} ${name} "${arg_LINK}" "${arg_OPTIMIZED}")
+  leat_test_precompiled(${target} ${name} "${arg_LINK}" "${arg_OPTIMIZED}" ${from_outside})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
@@ -180,7 +213,7 @@ function(leat_tests_together folder)
   set(objects ${targets})
   list(TRANSFORM objects REPLACE ".+" "$<TARGET_OBJECTS:\\0>")
   add_executable(tests-${folder} ${objects})
-  leat_in_gate(in_gate ${folder}/together OFF OFF)
+  leat_in_gate(in_gate ${folder}/together OFF OFF OFF)
   leat_gate_target(tests-${folder} ${in_gate})
   set(labels together)
   if(NOT in_gate)
@@ -190,13 +223,15 @@ function(leat_tests_together folder)
     target_link_libraries(tests-${folder} PRIVATE $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
   endforeach()
   add_test(NAME ${folder}/together COMMAND tests-${folder})
-  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 2400 LABELS "${labels}" COST 1000)
+  set_tests_properties(${folder}/together PROPERTIES TIMEOUT 2400 LABELS "${labels}" COST 1000
+    ENVIRONMENT LSAN_OPTIONS=detect_leaks=1)
 endfunction()
 
 # Tests with the same flags share a precompiled header: those of sched and csp, those of net, and the rest. The first
-# test makes it. Leat's own headers stay out: the compiler gives no warnings about precompiled ones.
-option(LEAT_TEST_PCH "Precompile the standard headers that most tests include" ON)
-function(leat_test_precompiled target name module optimized)
+# test makes it. Leat's own headers are in it in sanitized builds alone: the compiler gives no warnings about precompiled ones,
+# and a test that includes too little would not be found.
+option(LEAT_TEST_PCH "Precompile the headers that most tests include" ON)
+function(leat_test_precompiled target name module optimized from_outside)
   if(NOT LEAT_TEST_PCH)
     return()
   endif()
@@ -210,19 +245,37 @@ function(leat_test_precompiled target name module optimized)
   if(optimized)
     string(APPEND kind _optimized)
   endif()
+  if(from_outside)
+    string(APPEND kind _from_outside)
+  endif()
   get_property(maker GLOBAL PROPERTY LEAT_TEST_PCH_${kind})
   if(maker)
     target_precompile_headers(${target} REUSE_FROM ${maker})
     return()
   endif()
-  set_property(GLOBAL PROPERTY LEAT_TEST_PCH_${kind} ${target})
+  set(makes ${target})
+  if(from_outside)
+    # The first of these has definitions of its own.
+    set(makes leat_test_precompiled_from_outside)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests/precompiled.cpp" CONTENT "")
+    add_library(${makes} OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/tests/precompiled.cpp")
+    set_target_properties(${makes} PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS "-fPIE;$<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>")
+    target_link_libraries(${makes} PRIVATE leat_test_support leat::base leat_build_flags leat_test_flags leat_test_from_outside)
+  endif()
+  set_property(GLOBAL PROPERTY LEAT_TEST_PCH_${kind} ${makes})
   set(headers doctest/doctest.h algorithm atomic chrono condition_variable cstdio cstdlib deque functional map memory
     mutex optional random stdexcept string thread tuple variant vector)
   if(module STREQUAL "leat::net")
     list(APPEND headers asio/io_context.hpp asio/ip/tcp.hpp asio/steady_timer.hpp)
-  elseif(kind STREQUAL "others")
+  elseif(kind MATCHES "^others")
     list(APPEND headers filesystem fstream set sstream)
   endif()
+  if(LEAT_SANITIZE)
+    list(APPEND headers leat/leat.hpp)
+  endif()
   list(TRANSFORM headers REPLACE ".+" "<\\0>")
-  target_precompile_headers(${target} PRIVATE ${headers})
+  target_precompile_headers(${makes} PRIVATE ${headers})
+  if(NOT makes STREQUAL target)
+    target_precompile_headers(${target} REUSE_FROM ${makes})
+  endif()
 endfunction()

@@ -23,10 +23,13 @@ soak_tests_with() {
 soak_list() {
   local preset name
   soak_tests_with release soak | sed 's/^/figures\//'
-  for preset in release asan tsan; do
+  for preset in release asan tsan ubsan; do
     [[ -f build/$preset/build.ninja ]] || continue
     soak_tests_with "$preset" beyond | sed "s/\/.*//; s/^/$preset\//" | uniq
   done | awk '!seen[$0]++'
+  # Where `./dev test` does not look for leaks.
+  ctest --preset asan -N -LE '^(beyond|together|alone|soak|checks|models)$' 2>/dev/null |
+    sed -n 's/^ *Test *#[0-9]*: \([^\/]*\)\/.*/leaks\/\1/p' | uniq | awk '!seen[$0]++'
   echo long/quarantines
   echo long/limits
   echo long/simulations
@@ -37,6 +40,7 @@ soak_list() {
   done
   [[ ! -x build/release/bin/hang-matrix ]] || build/release/bin/hang-matrix kinds | sed 's/^/hangs\//'
   echo consumer/shared
+  ! command -v clang-tidy >/dev/null || echo checks/tidy
 }
 
 # soak_order: of the names on its input, those that were never run, then the others, the longest ago first.
@@ -58,13 +62,17 @@ soak_programs() {
 
 # soak_folder PRESET FOLDER: the tests of a folder that `./dev test` does not run in this build.
 soak_folder() {
-  local preset=$1 folder=$2 targets=() status=0 without='alone|soak'
+  local preset=$1 folder=$2 targets=() status=0 without='alone|soak' only=(-L '^beyond$') log="soak-$1-$2"
+  if [[ $preset == leaks ]]; then
+    preset=asan without+='|together|beyond|checks|models' only=()
+  fi
   [[ $preset != asan ]] || sanitizer_runner g++ address || return $?
   [[ $preset != tsan ]] || sanitizer_runner g++ thread || return $?
+  [[ $preset != ubsan ]] || sanitizer_runner g++ undefined || return $?
   read -r -d '' -a targets < <(targets_of "$preset" "^$folder/")
   build "$preset" --target "${targets[@]}" || return 1
-  step "soak-$preset-$folder" "ctest --preset $preset -R NAME runs one of them again" \
-    "${runner[@]}" ctest --preset "$preset" -j "$jobs" -L '^beyond$' -LE "^($without)\$" -R "^$folder/" || status=1
+  step "$log" "ctest --preset $preset -R NAME runs one of them again" \
+    "${runner[@]}" ctest --preset "$preset" -j "$jobs" "${only[@]}" -LE "^($without)\$" -R "^$folder/" || status=1
   runner=()
   return "$status"
 }
@@ -77,7 +85,7 @@ soak_one() {
     figures/*)
       step "$log" "a figure that is missed may be the machine's: look at the log, and run it on a quiet one" \
         ctest --preset release -j 1 -V -R "^${what//./\\.}\$" ;;
-    release/* | asan/* | tsan/*) soak_folder "${name%/*}" "$what" ;;
+    release/* | asan/* | tsan/* | ubsan/* | leaks/*) soak_folder "${name%/*}" "$what" ;;
     hangs/*)
       step "$log" "tests/services/hangs/hang_matrix.sh build/release/bin/hang-matrix 50 1 $what runs it again" \
         bash tests/services/hangs/hang_matrix.sh build/release/bin/hang-matrix 50 1 "$what" ;;
@@ -111,6 +119,7 @@ soak_one() {
       step "$log" "tests/services/simulate_same.sh $program $file 1000 runs it again" \
         bash tests/services/simulate_same.sh "$program" "$file" 1000 "$((4 * seconds))" ;;
     consumer/*) consumer "$what" ;;
+    checks/tidy) tidy ;;
     *) die "soak: there is no item $name" ;;
   esac
 }
@@ -193,7 +202,7 @@ soak() {
   soak_begun_at=${soak_begun_at%??????}
   trap soak_interrupted INT TERM HUP PIPE
   (($# == 0)) || pattern=$(IFS='|' && echo "$*")
-  configure release && configure asan && configure tsan || return 1
+  configure release && configure asan && configure tsan && configure ubsan || return 1
   heading "build"
   build release --target all || return 1
   mapfile -t list < <(soak_list | grep -E -- "${pattern:-.}" | soak_order)
