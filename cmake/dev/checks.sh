@@ -11,8 +11,7 @@ sources() {
 
 format_check() { sources | xargs -r "$formatter" --dry-run -Werror; }
 
-# By `./dev check` and soak: clang-tidy takes longer than all other checks together, and nothing that it knows is wrong on one
-# machine and right on another.
+# For `./dev check` and soak: clang-tidy takes longer than all other checks together.
 # A file is looked at again only when it, any header, or the rules have changed since it was found clean. Most of the
 # time goes into the headers, so the files of a folder are looked at several at once.
 tidy_check() {

@@ -190,6 +190,23 @@ TEST_CASE("locks inside channels are not left held by a G that is quarantined wh
   });
 }
 
+// It need not come into the runtime, and does so for once when sysmon suspects it.
+TEST_CASE("a G that takes a lock again and again does not hang, though it never waits for it") {
+  run_clean(with_procs(2), [] {
+    mutex lock;
+    const auto guard = guard_of(1s, 1s);
+    auto t = spawn({.guard = guard}, [&] {
+      const auto until = std::chrono::steady_clock::now() + 2s;
+      while (std::chrono::steady_clock::now() < until) {
+        lock.lock();
+        lock.unlock();
+      }
+    });
+    t.get();
+    CHECK(guard->steps().empty());
+  });
+}
+
 // To ask is no sign of life, whatever sysmon suspects.
 TEST_CASE("a G that waits for a channel in a loop, by asking for its size, is quarantined") {
   if (fiber::under_tsan) return;

@@ -118,7 +118,7 @@ send_status broadcast_hub::send_inside(entered& in, node_ref& v, evicted_nodes& 
 }
 
 std::size_t broadcast_hub::size() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   std::size_t most = 0;
   for (const broadcast_reader* i = first_; i; i = i->next_) most = std::max(most, i->held());
@@ -126,13 +126,13 @@ std::size_t broadcast_hub::size() const noexcept {
 }
 
 bool broadcast_hub::is_closed() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return closed_;
 }
 
 channel_stats broadcast_hub::stats() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   channel_stats s;
   s.sent = sent_;

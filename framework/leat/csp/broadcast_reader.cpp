@@ -175,19 +175,19 @@ void broadcast_reader::give_back(node_ref&& v) noexcept {
 }
 
 std::size_t broadcast_reader::size() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(hub_.lock_);
   return held();
 }
 
 bool broadcast_reader::is_closed() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(hub_.lock_);
   return hub_.closed_ || !link_;
 }
 
 channel_stats broadcast_reader::stats() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(hub_.lock_);
   channel_stats s;
   s.sent = offered_;

@@ -183,19 +183,19 @@ void latest_by_key::give_back(node&& n) noexcept {
 }
 
 std::size_t latest_by_key::size() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return held_;
 }
 
 bool latest_by_key::is_closed() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return closed_;
 }
 
 channel_stats latest_by_key::stats() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   channel_stats s;
   s.sent = sent_;

@@ -209,17 +209,17 @@ class many_channel : public many_base {
   }
 
   std::size_t size() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     const look_guard hold(lock_);
     return count_ + count_given_back_;
   }
   bool is_closed() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     const look_guard hold(lock_);
     return closed_;
   }
   channel_stats stats() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     const look_guard hold(lock_);
     return {sent_,
             received_,

@@ -68,7 +68,7 @@ channel_stats single_base::stats() const noexcept {
   (void)try_count(s);
   s.high_water =
       std::max(reading_.most.load(std::memory_order_relaxed), writing_.most.load(std::memory_order_relaxed));
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   s.send_blocked = nanoseconds(writers_.blocked_ns);
   s.recv_blocked = nanoseconds(readers_.blocked_ns);

@@ -75,7 +75,7 @@ ended_link* task_set_base::take_all() noexcept {
 }
 
 std::size_t task_set_base::left() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return unfetched_;
 }

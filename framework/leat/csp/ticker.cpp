@@ -76,19 +76,19 @@ recv_status ticker_channel::recv_inside(entered& in, std::optional<tick>& out,
 }
 
 std::size_t ticker_channel::size() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return !closed_ && schedule_.ready(now()) ? 1 : 0;
 }
 
 bool ticker_channel::is_closed() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return closed_;
 }
 
 channel_stats ticker_channel::stats() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   channel_stats s;
   s.sent = received_ + skipped_;

@@ -19,17 +19,17 @@ class change_channel final : public csp::channel_base {
         seen_(c.version()) {}
 
   std::size_t size() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     lock_guard hold(store_->lock_);
     return ready_locked() ? 1 : 0;
   }
   bool is_closed() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     lock_guard hold(store_->lock_);
     return closed_;
   }
   channel_stats stats() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     lock_guard hold(store_->lock_);
     channel_stats s;
     s.received = received_;

@@ -58,6 +58,13 @@ unfenced::~unfenced() {
 
 // Through the gate: a G that is being fenced raises none behind sysmon's back (fence.hpp, c).
 G* begin_no_quarantine() noexcept {
+  G* const g = current_g();
+  if (!g) return nullptr;
+  const unfenced in;
+  count_no_quarantine(*g, 1);
+  return g;
+}
+G* begin_look() noexcept {
   M* m = current_m();
   G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
   if (!g) return nullptr;

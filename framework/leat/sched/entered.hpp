@@ -43,7 +43,7 @@ void end_no_quarantine(G& g) noexcept;
 inline void count_no_quarantine(G& g, int by) noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   g.no_quarantine.store(static_cast<std::uint8_t>(g.no_quarantine.load(std::memory_order_relaxed) + by),
-                        std::memory_order_release);  // pairs with the fence's step 4
+                        std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 class no_quarantine {
@@ -55,6 +55,22 @@ class no_quarantine {
   }
   no_quarantine(const no_quarantine&) = delete;
   no_quarantine& operator=(const no_quarantine&) = delete;
+
+ private:
+  G* const g_;
+};
+
+// The same for one who only looks, at a channel's size or its figures. That is no sign of life: it passes the gate.
+G* begin_look() noexcept;
+class unbroken_look {
+ public:
+  unbroken_look() noexcept : g_(must_come_in() ? begin_look() : nullptr) {}
+  ~unbroken_look() {
+    if (g_) [[unlikely]]
+      end_no_quarantine(*g_);
+  }
+  unbroken_look(const unbroken_look&) = delete;
+  unbroken_look& operator=(const unbroken_look&) = delete;
 
  private:
   G* const g_;

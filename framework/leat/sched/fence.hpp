@@ -40,7 +40,8 @@
 // had claimed. 2.
 // Forbidden: come_in falls while a fenced thread runs. 8.
 // Forbidden: sysmon reads a count of 0, the thread adds to it and goes on behind 6. c passes the gate.
-// A pass is no sign of life: one that asks for a channel's size in a loop hangs, as it does while come_in is 0.
+// One who only looks (unbroken_look) passes the gate instead, which is no sign of life: a G that asks for a channel's
+// size in a loop hangs, as it does while come_in is 0.
 // Forbidden: the successor is given the value in hand while its predecessor throws it away. d.
 //
 // A G in a declared blocking call (leat::blocking) is never fenced: the call's function may use channels as a

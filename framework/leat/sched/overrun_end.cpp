@@ -68,13 +68,16 @@ void overrun_patrol::restore_signals_of(const M& m) noexcept {
 
 namespace {
 
-// One that loops over such operations is amid one nearly always; held, it stops before the next.
+// One that loops over such operations is amid one nearly always; held, it stops before the next. What it did then
+// comes before whatever follows here: by the barrier of the hold, or by another one.
 bool comes_to_an_end(const atom<std::uint8_t>& count) noexcept {
-  for (int turns = 0; turns < 100; ++turns) {
-    if (count.load(std::memory_order_acquire) == 0) return true;  // pairs with count_no_quarantine
+  int turns = 0;
+  while (count.load(std::memory_order_relaxed) != 0) {
+    if (++turns == 100) return false;
     cpu_pause();
   }
-  return false;
+  if (turns > 0) heavy_barrier();
+  return true;
 }
 
 }  // namespace
