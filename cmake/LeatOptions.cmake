@@ -25,6 +25,16 @@ endif()
 
 option(LEAT_UNITY "Compile several files of a module as one: faster, where it is done in one go" OFF)
 
+# A compiler newer than ours warns of more, and that must not end a user's build.
+set(leat_werror ${LEAT_WERROR})
+if(LEAT_WERROR STREQUAL "KNOWN")
+  set(leat_werror OFF)
+  if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
+     OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 20))
+    set(leat_werror ON)
+  endif()
+endif()
+
 # Where several files are compiled as one, a local name may well be that of another file: there GCC looks at local ones only.
 set(leat_shadow -Wshadow)
 if(LEAT_UNITY)
@@ -38,7 +48,7 @@ add_library(leat_build_flags INTERFACE)
 target_compile_options(leat_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion
   ${leat_shadow}
-  $<$<BOOL:${LEAT_WERROR}>:-Werror>
+  $<$<BOOL:${leat_werror}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # A parked G is shown by walking its frames, so they are kept in every build.
   -fno-omit-frame-pointer)

@@ -2,21 +2,17 @@
 #
 # Sourced by ./dev: configure, build and test one preset, plain or sanitized.
 
-# Ninja itself notices changed CMake files. The stamp says that a configuration came to its end, with which presets,
-# in which folder, and whether warnings are errors; without it CMake starts afresh.
-#
-# Warnings are errors in our own test runs (`strict`) and nowhere else: a compiler newer than ours warns of more, and
-# that must not end `./dev run`. What a test run has configured serves `run` too, so that nothing is compiled again.
+# Ninja itself notices changed CMake files. The stamp says that a configuration came to its end, with which presets and in
+# which folder; without it CMake starts afresh. All verbs configure alike, so that none compiles again what another has:
+# warnings are errors with the compilers that we know, and with no other.
 configure() {
-  local preset=$1 stamp=build/$1/.configured key has='' werror=OFF
+  local preset=$1 stamp=build/$1/.configured key has=''
   key="$PWD $(cksum <CMakePresets.json)"
   [[ ! -f $stamp || ! -f build/$preset/build.ninja ]] || has=$(<"$stamp")
-  [[ $has == "$key strict" ]] && return 0
-  ((strict)) || [[ $has != "$key" ]] || return 0
+  [[ $has != "$key" ]] || return 0
   rm -f "$stamp"
-  if ((strict)); then werror=ON key+=' strict'; fi
   step "configure-$preset" "read the first error above; \`./dev clean\` starts afresh" \
-    cmake --preset "$preset" --fresh "-DLEAT_WERROR=$werror" || return 1
+    cmake --preset "$preset" --fresh -DLEAT_WERROR=KNOWN || return 1
   printf '%s' "$key" >"$stamp"
 }
 

@@ -40,6 +40,7 @@ soak_list() {
   done
   [[ ! -x build/release/bin/hang-matrix ]] || build/release/bin/hang-matrix kinds | sed 's/^/hangs\//'
   echo consumer/shared
+  echo checks/planted
   ! command -v clang-tidy >/dev/null || echo checks/tidy
 }
 
@@ -120,6 +121,8 @@ soak_one() {
         bash tests/services/simulate_same.sh "$program" "$file" 1000 "$((4 * seconds))" ;;
     consumer/*) consumer "$what" ;;
     checks/tidy) tidy ;;
+    checks/planted)
+      step "$log" "what is NOT SEEN is a fault that \`./dev test\` would let pass" env "JOBS=$jobs" bash tests/checks/planted.sh ;;
     *) die "soak: there is no item $name" ;;
   esac
 }

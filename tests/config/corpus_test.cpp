@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checking.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::config;
 using namespace leat::config::test;
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::vector<std::string> files_in(const std::string& folder) {
-  fs::current_path(LEAT_CONFIG_TESTS);
+  fs::current_path(leat::test::in_source("tests/config"));
   std::vector<std::string> out;
   for (const fs::directory_entry& e : fs::recursive_directory_iterator(folder))
     if (e.path().extension() == ".toml") out.push_back(e.path().string());
@@ -143,7 +144,7 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
       {"more memory than `memory.max`, with the sum: stacks + rings + pools", "memory", {"memory"}},
   };
   std::set<std::string> tested;
-  fs::current_path(LEAT_CONFIG_TESTS);
+  fs::current_path(leat::test::in_source("tests/config"));
   for (const row& r : rows) {
     tested.insert(r.what);
     for (const std::string& file : r.files) {
@@ -154,7 +155,7 @@ TEST_CASE("everything that the documents say is found has a file in which it alo
     }
   }
   std::set<std::string> told;
-  const std::string page = read_all(LEAT_DOCS "/configuration.md");
+  const std::string page = read_all(leat::test::in_source("docs/configuration.md"));
   std::istringstream list(page.substr(page.find("<!-- finds: begin -->"),
                                       page.find("<!-- finds: end -->") - page.find("<!-- finds: begin -->")));
   for (std::string line; std::getline(list, line);)
@@ -173,7 +174,7 @@ TEST_CASE("a mistyped name of a section is one error, and what is in it counts")
 }
 
 TEST_CASE("a file with many faults shows them all at once") {
-  fs::current_path(LEAT_CONFIG_TESTS);
+  fs::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"broken/combined.toml"}, classes());
   CHECK(c.found.errors() >= 40);
 }
@@ -193,7 +194,7 @@ TEST_CASE("each good file gives a plan, and no error") {
 }
 
 TEST_CASE("a folder is read as a whole") {
-  fs::current_path(LEAT_CONFIG_TESTS);
+  fs::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"good"}, classes());
   CHECK(c.found.all().empty());
   REQUIRE(c.plan);

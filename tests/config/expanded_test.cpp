@@ -12,6 +12,7 @@
 
 #include "checking.hpp"
 #include "plan_text.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::config;
 using namespace leat::config::test;
@@ -139,7 +140,7 @@ class generator {
 }  // namespace
 
 TEST_CASE("each file of these tests that has a plan has the same one when it is expanded") {
-  fs::current_path(LEAT_CONFIG_TESTS);
+  fs::current_path(leat::test::in_source("tests/config"));
   std::vector<std::string> files = {"good"};
   for (const char* folder : {"good", "broken"})
     for (const fs::directory_entry& e : fs::recursive_directory_iterator(folder))

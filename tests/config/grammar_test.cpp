@@ -15,6 +15,7 @@
 
 #include "checking.hpp"
 #include "json.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::config;
 using namespace leat::config::test;
@@ -56,7 +57,7 @@ void same_range(const char* key, const Set& set) {
 }  // namespace
 
 TEST_CASE("docs/configuration.md has the tables of the reader") {
-  const std::string document = read_all(std::filesystem::path(LEAT_DOCS) / "configuration.md");
+  const std::string document = read_all(leat::test::in_source("docs/configuration.md"));
   const std::string begin = "<!-- keys: begin -->\n", end = "<!-- keys: end -->";
   const std::size_t from = document.find(begin), to = document.find(end);
   REQUIRE(from != std::string::npos);
@@ -65,7 +66,7 @@ TEST_CASE("docs/configuration.md has the tables of the reader") {
 }
 
 TEST_CASE("the service that docs/configuration.md shows is right") {
-  const std::string document = read_all(std::filesystem::path(LEAT_DOCS) / "configuration.md");
+  const std::string document = read_all(leat::test::in_source("docs/configuration.md"));
   const std::size_t from = document.find("```toml\n");
   REQUIRE(from != std::string::npos);
   const checked c = check_this(document.substr(from + 8, document.find("```", from + 8) - from - 8));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "checking.hpp"
+#include "support/paths.hpp"
 
 #include <leat/process/restart_policy.hpp>
 
@@ -17,7 +18,7 @@ using namespace leat::config::test;
 using namespace std::chrono_literals;
 
 TEST_CASE("everything that a deployment says is in its plan") {
-  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  std::filesystem::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"good/board/deployment.toml"}, classes());
   CHECK(shown(c) == "");
   REQUIRE(c.plan);
@@ -163,7 +164,7 @@ TEST_CASE("a process has what the supervisor has, except for what it says itself
 }
 
 TEST_CASE("delivery is per port, and dead letters have their channel") {
-  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  std::filesystem::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"good/actor.toml"}, classes());
   REQUIRE(c.plan);
   const process_plan& boss = c.plan->processes[0];
@@ -195,7 +196,7 @@ TEST_CASE("an unnamed channel joins a port to all who name it") {
 }
 
 TEST_CASE("a port may be joined to several channels, named and unnamed") {
-  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  std::filesystem::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"good/several.toml"}, classes());
   REQUIRE(c.plan);
   CHECK(c.plan->processes[0].ports[0].channels == std::vector<index>{0, 1, 2});

@@ -8,6 +8,7 @@
 
 #include "checking.hpp"
 #include "json.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::config;
 using namespace leat::config::test;
@@ -91,7 +92,7 @@ TEST_CASE("line numbers of any length keep the bar straight") {
 }
 
 TEST_CASE("colours are there only when they are asked for, and change no text") {
-  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  std::filesystem::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"broken/combined.toml"}, classes());
   const std::string plain = render(c.found, c.sources, false);
   std::string coloured = render(c.found, c.sources, true);
@@ -103,7 +104,7 @@ TEST_CASE("colours are there only when they are asked for, and change no text") 
 }
 
 TEST_CASE("diagnostics as JSON say the same as the text") {
-  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  std::filesystem::current_path(leat::test::in_source("tests/config"));
   for (const auto& e : std::filesystem::directory_iterator("broken")) {
     if (e.path().extension() != ".toml") continue;
     CAPTURE(e.path());
@@ -118,7 +119,7 @@ TEST_CASE("diagnostics as JSON say the same as the text") {
 }
 
 TEST_CASE("a diagnostic as JSON has place, message, second places and the suggestion alone") {
-  std::filesystem::current_path(LEAT_CONFIG_TESTS);
+  std::filesystem::current_path(leat::test::in_source("tests/config"));
   const auto json_of = [](const char* file) {
     const checked c = check({file}, classes());
     return render_json(c.found, c.sources);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "checking.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::config;
 using namespace leat::config::test;
@@ -246,7 +247,7 @@ TEST_CASE("a deployment that uses itself ends") {
 }
 
 TEST_CASE("the template that docs/templates.md shows is right, and so is the fault") {
-  const std::string document = read_all(std::filesystem::path(LEAT_DOCS) / "templates.md");
+  const std::string document = read_all(leat::test::in_source("docs/templates.md"));
   const std::size_t from = document.find("```toml\n");
   REQUIRE(from != std::string::npos);
   std::string text = document.substr(from + 8, document.find("```", from + 8) - from - 8);

@@ -11,6 +11,7 @@
 
 #include "control/client.hpp"
 #include "services/program.hpp"
+#include "support/paths.hpp"
 
 namespace leat::control {
 namespace {
@@ -61,7 +62,7 @@ class running {
  public:
   explicit running(const std::string& control = {}, const scratch_folder* beside = nullptr)
       : folder_(beside ? *beside : own_),
-        program_({LEAT_PROGRAM, "run", folder_.file("door.toml", service + control)},
+        program_({leat::test::program_path("leat"), "run", folder_.file("door.toml", service + control)},
                  {"LEAT_SOCKETS=" + folder_.path() + "/run", "LEAT_LOG=notice"}) {}
 
   const scratch_folder& folder() const { return folder_; }
@@ -341,7 +342,7 @@ TEST_CASE("a tap whose reader sleeps is dropped, and nothing was held up meanwhi
   std::string fast = service;
   fast.replace(fast.find("1ms"), 3, "0");
   const std::string file = folder.file("fast.toml", fast);
-  program p({LEAT_PROGRAM, "run", file}, {"LEAT_SOCKETS=" + folder.path() + "/run"});
+  program p({leat::test::program_path("leat"), "run", file}, {"LEAT_SOCKETS=" + folder.path() + "/run"});
   const std::string socket = folder.path() + "/run/fast.sock";
   REQUIRE(eventually([&] { return client(socket).connected(); }));
   const client tap(socket);

@@ -14,13 +14,14 @@
 #include "services/program.hpp"
 #include "support/figure.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 #include "support/soak.hpp"
 
 using namespace leat::services::test;
 
 namespace {
 
-const std::string bin = LEAT_BIN "/", examples = LEAT_EXAMPLES "/";
+const std::string bin = leat::test::in_build("bin/"), examples = leat::test::in_source("examples/");
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

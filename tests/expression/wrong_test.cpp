@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "expression/fixture.hpp"
+#include "support/paths.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -91,9 +92,10 @@ TEST_CASE("wrong expressions are told with their places, in words that say what 
     }
   }
   std::ostringstream expected;
-  expected << std::ifstream(LEAT_WRONG_EXPECTED).rdbuf();
+  expected << std::ifstream(leat::test::in_source("tests/expression/wrong.expected")).rdbuf();
   // After a change of wording; then look at the difference.
-  if (::getenv("LEAT_WRITE_EXPECTED")) std::ofstream(LEAT_WRONG_EXPECTED) << shown;
+  if (::getenv("LEAT_WRITE_EXPECTED"))
+    std::ofstream(leat::test::in_source("tests/expression/wrong.expected")) << shown;
   CHECK(shown == expected.str());
 }
 

@@ -8,6 +8,7 @@
 
 #include "net/fixture.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 namespace leat::net::test {
 
@@ -15,8 +16,10 @@ namespace leat::net::test {
 class server {
  public:
   explicit server(const std::string& where = "127.0.0.1:0")
-      : program_({LEAT_EXAMPLE, where},
-                 {.in = stdio::null, .err = stdio::pipe, .env = {leat::test::leaks_once(LEAT_EXAMPLE)}}) {
+      : program_({leat::test::program_path(LEAT_EXAMPLE), where},
+                 {.in = stdio::null,
+                  .err = stdio::pipe,
+                  .env = {leat::test::leaks_once(leat::test::program_path(LEAT_EXAMPLE))}}) {
     const auto line = program_.err().read_line(patience);
     const std::size_t at = line ? line->find(": on ") : std::string::npos;
     if (at == std::string::npos) throw std::runtime_error("the server said: " + line.value_or("nothing"));

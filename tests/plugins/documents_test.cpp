@@ -9,11 +9,13 @@
 #include <leat/process/registry.hpp>
 #include <leat/stock.hpp>
 
+#include "support/paths.hpp"
+
 namespace {
 
 std::string page() {
   std::ostringstream text;
-  text << std::ifstream(LEAT_MODBUS_DOCUMENT).rdbuf();
+  text << std::ifstream(leat::test::in_source("docs/modbus.md")).rdbuf();
   return text.str();
 }
 

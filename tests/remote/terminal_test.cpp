@@ -14,6 +14,7 @@
 
 #include "remote/fake_deployment.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 extern char** environ;
 
@@ -138,7 +139,9 @@ class at_terminal {
   std::size_t seen_ = 0;
 };
 
-std::vector<std::string> top_words() { return {LEAT_PROGRAM, "top", "-d", "climate", "--interval", "100ms"}; }
+std::vector<std::string> top_words() {
+  return {leat::test::program_path("leat"), "top", "-d", "climate", "--interval", "100ms"};
+}
 
 }  // namespace
 

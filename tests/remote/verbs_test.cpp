@@ -9,6 +9,7 @@
 #include "config/json.hpp"
 #include "remote/fake_deployment.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 namespace leat::remote {
 namespace {
@@ -26,7 +27,7 @@ struct scene {
 
   child_result leat(words w) const {
     w.insert(w.end(), {"-d", "climate"});
-    return run_program(LEAT_PROGRAM, w, {.environment = folder.environment()});
+    return run_program(leat::test::program_path("leat"), w, {.environment = folder.environment()});
   }
   // With an input.
   child_result shell(const std::string& line) const {
@@ -83,7 +84,8 @@ TEST_CASE("ps compares files with what was read from them") {
     return fake_deployment::answer{http_text(200, texts[next++])};
   });
   const auto ps = [&] {
-    return run_program(LEAT_PROGRAM, {"ps", "-d", "climate"}, {.environment = folder.environment()});
+    return run_program(leat::test::program_path("leat"), {"ps", "-d", "climate"},
+                       {.environment = folder.environment()});
   };
   CHECK(ps().said(file + "\n"));
   CHECK(ps().said(file + " (changed since)\n"));
@@ -93,14 +95,14 @@ TEST_CASE("ps compares files with what was read from them") {
 TEST_CASE("no deployment is exit status 3, with what to do") {
   const runtime_folder folder;
   for (const char* const verb : {"ps", "top", "dump", "stop", "metrics"}) {
-    const child_result r =
-        run_program(LEAT_PROGRAM, {verb, "-d", "nobody-here"}, {.environment = folder.environment()});
+    const child_result r = run_program(leat::test::program_path("leat"), {verb, "-d", "nobody-here"},
+                                       {.environment = folder.environment()});
     CAPTURE(r.output);
     CHECK(r.exited(3));
     CHECK((r.said("no deployment 'nobody-here' runs here") || r.said("start one with `leat run FILE...`")));
   }
-  const child_result r =
-      run_program(LEAT_PROGRAM, {"dump", "-d", folder.socket("gone")}, {.environment = folder.environment()});
+  const child_result r = run_program(leat::test::program_path("leat"), {"dump", "-d", folder.socket("gone")},
+                                     {.environment = folder.environment()});
   CHECK(r.exited(3));
   CHECK(r.said("leat: gone: cannot connect to "));
   CHECK(r.said("`leat ps` shows what runs here"));
@@ -109,7 +111,8 @@ TEST_CASE("no deployment is exit status 3, with what to do") {
 TEST_CASE("several deployments are named, and one is chosen") {
   const runtime_folder folder;
   const fake_deployment one(folder.socket("one")), two(folder.socket("two"));
-  const child_result r = run_program(LEAT_PROGRAM, {"dump"}, {.environment = folder.environment()});
+  const child_result r =
+      run_program(leat::test::program_path("leat"), {"dump"}, {.environment = folder.environment()});
   CAPTURE(r.output);
   CHECK(r.exited(3));
   CHECK(r.said("several deployments run here: one, two"));
@@ -121,7 +124,8 @@ TEST_CASE("one that does not answer is told by ps, and does not hold up the othe
   const fake_deployment hung(folder.socket("a-hung"),
                              [](const fake_request&) { return fake_deployment::answer{"", true}; });
   const fake_deployment well(folder.socket("b-well"));
-  const child_result r = run_program(LEAT_PROGRAM, {"ps"}, {.environment = folder.environment()});
+  const child_result r =
+      run_program(leat::test::program_path("leat"), {"ps"}, {.environment = folder.environment()});
   CAPTURE(r.output);
   CHECK(r.exited(1));
   CHECK(r.said("\na-hung "));
@@ -204,9 +208,10 @@ TEST_CASE("a tap that is interrupted tells what was not shown") {
                                    true};
   });
   // The signal comes when the first value is there; the end is that of `leat`.
-  const child_result r = s.shell("mkfifo " + s.folder.path() + "/f; " LEAT_PROGRAM " tap raw -d climate >" +
-                                 s.folder.path() + "/f & pid=$!; read line <" + s.folder.path() +
-                                 "/f; echo \"$line\"; kill -TERM $pid; wait $pid; echo ended $?");
+  const child_result r =
+      s.shell("mkfifo " + s.folder.path() + "/f; " + leat::test::program_path("leat") +
+              " tap raw -d climate >" + s.folder.path() + "/f & pid=$!; read line <" + s.folder.path() +
+              "/f; echo \"$line\"; kill -TERM $pid; wait $pid; echo ended $?");
   CAPTURE(r.output);
   CHECK(r.said("climate/raw #1 1\n"));
   CHECK(r.said("1 shown, 7 not shown\n"));
@@ -222,9 +227,10 @@ TEST_CASE("inject sends a value, or each of its input") {
         R"({"channel":"climate/raw","wait":5,"value":{"celsius":21.5}})");
   CHECK(s.leat({"inject", "raw", "-5"}).exited(0));
   CHECK(s.deployment.requests().back().body == R"({"channel":"climate/raw","wait":5,"value":-5})");
-  r = s.shell("printf '1\\n\\n{\\n\"a\":2}\\n3' | " LEAT_PROGRAM " inject climate/raw - --json -d climate");
+  r = s.shell("printf '1\\n\\n{\\n\"a\":2}\\n3' | " + leat::test::program_path("leat") +
+              " inject climate/raw - --json -d climate");
   CHECK(r.output == "{\"sent\":3}\n");
-  r = s.shell("printf '1\\n{\"a\" 2}\\n3' | " LEAT_PROGRAM " inject raw -d climate");
+  r = s.shell("printf '1\\n{\"a\" 2}\\n3' | " + leat::test::program_path("leat") + " inject raw -d climate");
   CHECK(r.exited(1));
   CHECK(r.output ==
         "1 value sent to climate/raw\n"
@@ -309,7 +315,8 @@ TEST_CASE("what the verbs are given is checked before anything is asked") {
            {{"set", "x"}, "'set' needs PROCESS NAME=VALUE..."},
            {{"stop", "-d"}, "'-d' needs the name of a deployment"},
            {{"inject", "a", "b", "c"}, "'inject' takes CHANNEL [JSON|-], but there is 'c'"}}) {
-    const child_result r = run_program(LEAT_PROGRAM, given, {.environment = folder.environment()});
+    const child_result r =
+        run_program(leat::test::program_path("leat"), given, {.environment = folder.environment()});
     CAPTURE(r.output);
     CHECK(r.exited(2));
     CHECK(r.said(said));
@@ -321,11 +328,11 @@ TEST_CASE("the completion knows the names of what runs") {
   const runtime_folder folder;
   const fake_deployment d(folder.socket("zq-climate"));
   const std::string script = folder.path() + "/complete";
-  std::ofstream(script) << run_program(LEAT_PROGRAM, {"completion", "bash"}).output;
+  std::ofstream(script) << run_program(leat::test::program_path("leat"), {"completion", "bash"}).output;
   const auto complete = [&](const std::string& line, int at) {
     return run_program("/bin/bash",
-                       {"-c", ". " + script + " && COMP_WORDS=(" LEAT_PROGRAM " " + line +
-                                  ") COMP_CWORD=" + std::to_string(at) +
+                       {"-c", ". " + script + " && COMP_WORDS=(" + leat::test::program_path("leat") + " " +
+                                  line + ") COMP_CWORD=" + std::to_string(at) +
                                   " && _leat_words && printf '%s\\n' \"${COMPREPLY[@]}\""},
                        {.environment = folder.environment()})
         .output;

@@ -13,6 +13,7 @@
 #include <leat/services/class_finder.hpp>
 
 #include "services/program.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::services;
 using namespace leat::services::test;
@@ -36,10 +37,10 @@ std::string bytes_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("a file says which classes it has") {
-  CHECK(names(classes_in_file(LEAT_HELLO), "greeter", ""));
-  CHECK(names(classes_in_file(LEAT_HELLO), "printer", ""));
-  CHECK(names(classes_in_file(LEAT_PROGRAM), "ticker", "stock"));
-  CHECK_FALSE(names(classes_in_file(LEAT_PROGRAM), "greeter", ""));
+  CHECK(names(classes_in_file(leat::test::program_path("hello")), "greeter", ""));
+  CHECK(names(classes_in_file(leat::test::program_path("hello")), "printer", ""));
+  CHECK(names(classes_in_file(leat::test::program_path("leat")), "ticker", "stock"));
+  CHECK_FALSE(names(classes_in_file(leat::test::program_path("leat")), "greeter", ""));
   CHECK(classes_in_file("/bin/sh").empty());
   CHECK(classes_in_file("/dev/null").empty());
   CHECK(classes_in_file("/").empty());
@@ -48,7 +49,7 @@ TEST_CASE("a file says which classes it has") {
 
 TEST_CASE("a file that is broken anywhere in its tables has no classes, or fewer") {
   const scratch_folder folder;
-  const std::string whole = bytes_of(LEAT_HELLO);
+  const std::string whole = bytes_of(leat::test::program_path("hello"));
   REQUIRE(whole.size() > 4096);
   for (const std::size_t left :
        {std::size_t{0}, std::size_t{3}, std::size_t{40}, std::size_t{63}, whole.size() / 2, whole.size() - 1})
@@ -67,26 +68,26 @@ TEST_CASE("a file that is broken anywhere in its tables has no classes, or fewer
     }
     put(at, whole[at]);
   }
-  CHECK(classes_in_file(path).size() == classes_in_file(LEAT_HELLO).size());
+  CHECK(classes_in_file(path).size() == classes_in_file(leat::test::program_path("hello")).size());
   CHECK(classes_in_file(folder.file("text", "#!/bin/sh\n")).empty());
 }
 
 TEST_CASE("the hint says what to do: another program, the ready-made ones, a plug-in") {
   const scratch_folder folder;
   const std::string at = fs::path(folder.file("note.txt", "greeter")).parent_path().string();
-  fs::copy_file(LEAT_HELLO, at + "/salute");
-  fs::copy_file(LEAT_HELLO, at + "/not-to-be-run");
+  fs::copy_file(leat::test::program_path("hello"), at + "/salute");
+  fs::copy_file(leat::test::program_path("hello"), at + "/not-to-be-run");
   fs::permissions(at + "/not-to-be-run", fs::perms::owner_read);
   class_finder here({"/there/is/no/such/folder", at});
   CHECK(here.hint("greeter") == "it is in another program, '" + at + "/salute': use that for this file");
   CHECK(here.hint("ticker").empty());
   CHECK(here.hint("").empty());
 
-  fs::copy_file(LEAT_PROGRAM, at + "/leat");
+  fs::copy_file(leat::test::program_path("leat"), at + "/leat");
   CHECK(class_finder({at}).hint("ticker") ==
         "it is ready-made: a program has it that says leat::stock::use() in main(), as '" + at +
             "/leat' does");
-  fs::copy_file(LEAT_HELLO, at + "/libsalute.so");
+  fs::copy_file(leat::test::program_path("hello"), at + "/libsalute.so");
   CHECK(class_finder({at}).hint("greeter") == "it is in a plug-in: plugins = [\"" + at + "/libsalute.so\"]");
 }
 
@@ -94,12 +95,12 @@ TEST_CASE("check and describe tell it") {
   const scratch_folder folder;
   const std::string file =
       folder.file("a.toml", "leat = 1\n[process.a]\nuse = \"greeter\"\n[process.b]\nuse = \"tickr\"\n");
-  const std::string at = fs::path(LEAT_HELLO).parent_path().string();
-  program check({LEAT_PROGRAM, "check", file}, {"PATH=" + at});
+  const std::string at = fs::path(leat::test::program_path("hello")).parent_path().string();
+  program check({leat::test::program_path("leat"), "check", file}, {"PATH=" + at});
   CHECK(check.end() == 78);
   CHECK(has(check.said, "a.toml:3:7: error: unknown process class 'greeter'; it is in another program, '"));
   CHECK(has(check.said, "unknown process class 'tickr'; did you mean 'ticker'?"));
-  program describe({LEAT_PROGRAM, "describe", "greeter"}, {"PATH=" + at});
+  program describe({leat::test::program_path("leat"), "describe", "greeter"}, {"PATH=" + at});
   CHECK(describe.end() == 2);
   CHECK(has(describe.said, "there is no process class 'greeter'; it is in another program, '"));
 }

@@ -7,12 +7,15 @@
 
 #include "program.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 namespace leat::services::test {
 
-inline const std::string hello = LEAT_HELLO, pipeline = LEAT_PIPELINE, leat_program = LEAT_PROGRAM;
-inline const std::string hello_toml = LEAT_EXAMPLES "/hello/hello.toml";
-inline const std::string pipeline_toml = LEAT_EXAMPLES "/pipeline/pipeline.toml";
+inline const std::string hello = leat::test::program_path("hello"),
+                         pipeline = leat::test::program_path("pipeline"),
+                         leat_program = leat::test::program_path("leat");
+inline const std::string hello_toml = leat::test::in_source("examples/hello/hello.toml");
+inline const std::string pipeline_toml = leat::test::in_source("examples/pipeline/pipeline.toml");
 
 inline leat::test::child_result run_hello(const std::vector<std::string>& words) {
   return leat::test::run_program(hello, words, {.environment = {"USER=you", "NO_COLOR", "LEAT_LOG"}});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli_fixture.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::services::test;
 using leat::test::child_result;
@@ -14,7 +15,7 @@ using leat::test::run_program;
 
 namespace {
 
-const std::string climate = LEAT_EXAMPLES "/climate/climate.toml";
+const std::string climate = leat::test::in_source("examples/climate/climate.toml");
 
 child_result simulate(std::vector<std::string> words, const scratch_folder& records) {
   words.insert(words.begin(), "simulate");

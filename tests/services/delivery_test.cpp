@@ -52,13 +52,27 @@ class fussy_actor : public process {
 };
 
 std::atomic<bool> second_in_hand{false};
+std::atomic<bool> source_done{false};
 
+// Three numbers once and for all, however often it is started.
+class three_once : public process {
+  out<number> values{this, "values"};
+  state<bool> has{this, "has"};
+  void run() override {
+    if (has.load()) return;
+    for (int i = 1; i <= 3; ++i) (void)values.send({i});
+    has.save(true);
+    source_done = true;
+  }
+};
+
+// Fails when nobody but the reader has anything left to do, so that what the others' restarts bring is certain.
 class failing_once : public process {
   state<bool> has{this, "has"};
   void run() override {
     if (has.load()) return;
     has.save(true);
-    CHECK(eventually([] { return second_in_hand.load(); }));
+    CHECK(eventually([] { return second_in_hand.load() && source_done.load(); }));
     throw std::runtime_error("once");
   }
 };
@@ -105,6 +119,7 @@ std::string source_and(const std::string& reader, int count = 100) {
 LEAT_PROCESS(fussy, "takes what is no poison");
 LEAT_PROCESS(fussy_select, "the same, with select");
 LEAT_PROCESS(fussy_actor, "the same, as an actor");
+LEAT_PROCESS(three_once, "sends three numbers, the first time");
 LEAT_PROCESS(failing_once, "fails the first time");
 LEAT_PROCESS(answers, "answers");
 LEAT_PROCESS(asks, "asks");
@@ -257,7 +272,13 @@ TEST_CASE(
     "a value that was in hand when a process was stopped with others comes again, and is not held against "
     "it") {
   log_catcher log;
-  const config::plan p = plan_of(source_and(R"(
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+[process.source]
+use = "three_once"
+out = { values = "c" }
+[channel.c]
 [process.sink]
 use = "acts"
 in = { values = "c" }
@@ -266,10 +287,10 @@ attempts = 1
 [process.bad]
 use = "failing_once"
 restart = { strategy = "one-for-all", backoff = ["0", "0"] }
-)",
-                                            3));
+)");
   std::vector<int> got;
   second_in_hand = false;
+  source_done = false;
   act_runs = 0;
   act = [&](int run, const in<number>& values) {
     for (const number& v : values) {

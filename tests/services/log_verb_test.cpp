@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/program.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::services::test;
 
@@ -44,10 +45,10 @@ struct running {
   running()
       : file(folder.file("logs.toml", two_logs)),
         environment{"LEAT_SOCKETS=" + std::filesystem::path(file).parent_path().string()},
-        service({LEAT_PROGRAM, "run", file}, environment) {}
+        service({leat::test::program_path("leat"), "run", file}, environment) {}
 
   std::string order(std::vector<std::string> words) {
-    words.insert(words.begin(), LEAT_PROGRAM);
+    words.insert(words.begin(), leat::test::program_path("leat"));
     program p(words, environment);
     status = p.end();
     return p.said;

@@ -11,6 +11,7 @@
 
 #include "program.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 using leat::services::test::scratch_folder;
 using leat::test::child_result;
@@ -21,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 child_result make_new(const scratch_folder& folder, const std::string& words) {
-  return run_program("/bin/sh", {"-c", "cd '" + folder.path() + "' && " LEAT_PROGRAM " new " + words});
+  return run_program("/bin/sh", {"-c", "cd '" + folder.path() + "' && " + leat::test::program_path("leat") +
+                                           " new " + words});
 }
 
 std::string content(const fs::path& file) {
@@ -105,9 +107,9 @@ TEST_CASE("new says what is wrong with a name, and makes nothing") {
 TEST_CASE("new leaves nothing behind when it cannot write") {
   const scratch_folder folder;
   // No file may become larger than a block: the first that is longer fails.
-  const child_result r = run_program(
-      "/bin/sh",
-      {"-c", "cd '" + folder.path() + "' && trap '' XFSZ && ulimit -f 1 && " LEAT_PROGRAM " new demo"});
+  const child_result r =
+      run_program("/bin/sh", {"-c", "cd '" + folder.path() + "' && trap '' XFSZ && ulimit -f 1 && " +
+                                        leat::test::program_path("leat") + " new demo"});
   CHECK(r.exited(1));
   CHECK(r.said("cannot be written: File too large"));
   CHECK(entries(folder.path()) == 0);

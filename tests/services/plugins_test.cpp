@@ -8,6 +8,7 @@
 
 #include "program.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 using leat::services::test::scratch_folder;
 using leat::test::child_result;
@@ -15,12 +16,12 @@ using leat::test::run_program;
 
 namespace {
 
-const std::string plugins = LEAT_PLUGINS;  // a folder
+const std::string plugins = leat::test::in_build("tests/services/plugins");  // a folder
 
 std::string plugin(const std::string& name) { return plugins + "/lib" + name + ".so"; }
 
 child_result run_leat(const std::vector<std::string>& words) {
-  return run_program(LEAT_PROGRAM, words, {.environment = {"NO_COLOR", "LEAT_LOG"}});
+  return run_program(leat::test::program_path("leat"), words, {.environment = {"NO_COLOR", "LEAT_LOG"}});
 }
 
 std::string service(const std::string& list) {

@@ -13,6 +13,7 @@
 
 #include "program.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 
 using leat::services::test::scratch_folder;
 using leat::test::child_result;
@@ -22,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string hello_toml = LEAT_EXAMPLES "/hello/hello.toml";
+const std::string hello_toml = leat::test::in_source("examples/hello/hello.toml");
 
 std::string content(const std::string& file) {
   std::ifstream in(file);
@@ -31,7 +32,7 @@ std::string content(const std::string& file) {
 
 std::vector<std::string> boards() {
   std::vector<std::string> all;
-  for (const auto& entry : fs::directory_iterator(LEAT_BOARDS))
+  for (const auto& entry : fs::directory_iterator(leat::test::in_source("config/boards")))
     if (entry.path().extension() == ".toml") all.push_back(entry.path().string());
   std::sort(all.begin(), all.end());
   return all;
@@ -59,10 +60,10 @@ std::string in_roff(std::string text) {
 TEST_CASE("each board file is right, whatever machine checks it, and the page tells of it") {
   const std::vector<std::string> all = boards();
   CHECK(all.size() == 3);
-  const std::string page = content(LEAT_BOARDS "/README.md");
+  const std::string page = content(leat::test::in_source("config/boards/README.md"));
   for (const std::string& board : all) {
     CAPTURE(board);
-    const child_result r = run_program(LEAT_HELLO, {"check", board, hello_toml});
+    const child_result r = run_program(leat::test::program_path("hello"), {"check", board, hello_toml});
     CAPTURE(r.output);
     CHECK(r.exited(0));
     CHECK(r.output.rfind("no errors: 1 service, 2 processes, 1 channel, ", 0) == 0);
@@ -93,7 +94,7 @@ use = "greeter"
 use = "printer"
 in = { words = "sampler.words" }
 )");
-    const child_result r = run_program(LEAT_HELLO, {"check", file, service});
+    const child_result r = run_program(leat::test::program_path("hello"), {"check", file, service});
     CAPTURE(r.output);
     CHECK(r.exited(0));
   }
@@ -101,7 +102,9 @@ in = { words = "sampler.words" }
 }
 
 TEST_CASE("a service runs with a board file") {
-  const child_result r = run_program(LEAT_HELLO, {"run", LEAT_BOARDS "/single-core.toml", hello_toml});
+  const child_result r =
+      run_program(leat::test::program_path("hello"),
+                  {"run", leat::test::in_source("config/boards/single-core.toml"), hello_toml});
   CAPTURE(r.output);
   CHECK(r.exited(0));
   CHECK(r.said("sent 3 = received 3 + dropped 0 + left 0\n"));
@@ -110,7 +113,7 @@ TEST_CASE("a service runs with a board file") {
 TEST_CASE("with a stack census, the end tells what each process used") {
   const scratch_folder folder;
   const std::string census = folder.file("census.toml", "leat = 1\n[runtime]\nstack_census = true\n");
-  const child_result r = run_program(LEAT_HELLO, {"run", census, hello_toml});
+  const child_result r = run_program(leat::test::program_path("hello"), {"run", census, hello_toml});
   CAPTURE(r.output);
   CHECK(r.exited(0));
   for (const char* name : {"greeter: 1 runs, mean ", "printer: 1 runs, mean "}) CHECK(r.said(name));
@@ -118,8 +121,10 @@ TEST_CASE("with a stack census, the end tells what each process used") {
 }
 
 TEST_CASE("the manual page has every verb and every option") {
-  const std::string page = content(LEAT_MANUAL);
-  const auto help = [](std::vector<std::string> words) { return run_program(LEAT_PROGRAM, words).output; };
+  const std::string page = content(leat::test::in_source("services/leat/leat.1"));
+  const auto help = [](std::vector<std::string> words) {
+    return run_program(leat::test::program_path("leat"), words).output;
+  };
   const std::vector<std::string> verbs = first_words(help({"--help"}), "");
   CHECK(verbs.size() >= 10);
   std::size_t options = 0;
@@ -146,15 +151,18 @@ TEST_CASE("the manual page has every verb and every option") {
 }
 
 TEST_CASE("the manual page is good roff, and of this version") {
-  const std::string version = run_program(LEAT_PROGRAM, {"version"}).output;  // "leat 0.1.0"
+  const std::string version =
+      run_program(leat::test::program_path("leat"), {"version"}).output;  // "leat 0.1.0"
   const std::string minor = version.substr(5, version.rfind('.') - 5);
-  CHECK(content(LEAT_MANUAL).find("\"Leat " + minor + '"') != std::string::npos);
+  CHECK(content(leat::test::in_source("services/leat/leat.1")).find("\"Leat " + minor + '"') !=
+        std::string::npos);
   if (!fs::exists("/usr/bin/groff")) {
     MESSAGE("there is no groff here");
     return;
   }
-  const child_result r =
-      run_program("/bin/sh", {"-c", "groff -ww -man -Tutf8 -Z " LEAT_MANUAL " >/dev/null"});
+  const child_result r = run_program(
+      "/bin/sh",
+      {"-c", "groff -ww -man -Tutf8 -Z " + leat::test::in_source("services/leat/leat.1") + " >/dev/null"});
   CHECK(r.exited(0));
   CHECK(r.output == "");
 }

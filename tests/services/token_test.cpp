@@ -13,6 +13,7 @@
 
 #include "services/program.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::services::test;
 
@@ -45,7 +46,7 @@ inject = true
 listen = ")" + door + "\"\ntoken_file = \"" +
                                            token + "\"\n")),
         environment{"LEAT_SOCKETS=" + std::filesystem::path(file).parent_path().string()},
-        service({LEAT_PROGRAM, "run", file}, environment) {}
+        service({leat::test::program_path("leat"), "run", file}, environment) {}
 
   std::string own_file(const std::string& name, const std::string& text, unsigned mode = 0600) const {
     std::string path = folder.file(name, text);
@@ -53,7 +54,7 @@ listen = ")" + door + "\"\ntoken_file = \"" +
     return path;
   }
   said order(std::vector<std::string> words, const std::string& variable = "LEAT_TOKEN=") const {
-    words.insert(words.begin(), LEAT_PROGRAM);
+    words.insert(words.begin(), leat::test::program_path("leat"));
     std::vector<std::string> all = environment;
     all.push_back(variable);
     program p(words, all);

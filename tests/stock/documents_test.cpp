@@ -19,6 +19,8 @@
 #include <leat/services/describe.hpp>
 #include <leat/stock.hpp>
 
+#include "support/paths.hpp"
+
 namespace {
 
 constexpr auto patience = std::chrono::seconds(60);
@@ -28,7 +30,7 @@ std::string content(const std::string& path) {
   text << std::ifstream(path).rdbuf();
   return text.str();
 }
-std::string document() { return content(LEAT_STOCK_DOCUMENT); }
+std::string document() { return content(leat::test::in_source("docs/stock.md")); }
 
 // A class that this build leaves out, for lack of a library.
 bool is_left_out(const std::string& text) {
@@ -68,7 +70,7 @@ TEST_CASE(
     "what is wrong with settings of a syntax of their own is told to the column, before anything runs") {
   leat::stock::use();
   const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(LEAT_STOCK_BROKEN);
+  std::filesystem::current_path(leat::test::in_source("tests/stock/broken"));
   std::size_t files = 0;
   for (const auto& e : std::filesystem::directory_iterator(".")) {
     if (e.path().extension() != ".toml") continue;
@@ -116,7 +118,8 @@ TEST_CASE("docs/stock.md has the errors that the classes tell of themselves") {
   const std::string told = text.substr(from + begin.size(), to - from - begin.size());
   // After a change of wording; then look at the difference.
   if (::getenv("LEAT_WRITE_EXPECTED") && told != table)
-    std::ofstream(LEAT_STOCK_DOCUMENT) << text.replace(from + begin.size(), told.size(), table);
+    std::ofstream(leat::test::in_source("docs/stock.md"))
+        << text.replace(from + begin.size(), told.size(), table);
   CHECK(without_left_out(told) == table);
 }
 
@@ -146,7 +149,7 @@ TEST_CASE("a program that has become another user's is left behind, and holds up
   const auto to_all = fs::perms::owner_all | fs::perms::group_exec | fs::perms::group_read |
                       fs::perms::others_exec | fs::perms::others_read;
   fs::permissions(folder, to_all);
-  fs::copy_file(LEAT_PROGRAM, folder + "/leat");
+  fs::copy_file(leat::test::program_path("leat"), folder + "/leat");
   fs::permissions(folder + "/leat", to_all);
   fs::copy_file("/usr/bin/setpriv", folder + "/become");
   fs::permissions(folder + "/become", to_all | fs::perms::set_uid);
@@ -199,7 +202,8 @@ in     = { values = "records" }
 )");
   put("/in.csv", "a,b\n1,x\n2,y");
   leat::run({.procs = 2}, [&] {
-    const std::string command = LEAT_PROGRAM " run " + folder + "/t.toml 2>" + folder + "/err";
+    const std::string command =
+        leat::test::program_path("leat") + " run " + folder + "/t.toml 2>" + folder + "/err";
     const std::string wanted = "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n";
     {
       leat::net::child c({"sh", "-c", command},

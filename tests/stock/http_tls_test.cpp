@@ -13,6 +13,7 @@
 
 #include "fixture.hpp"
 #include "support/child.hpp"
+#include "support/paths.hpp"
 #include "tls/authority.hpp"
 
 namespace leat::stock::test {
@@ -225,7 +226,7 @@ TEST_CASE("check and doctor tell what is wrong with the files, to the column") {
         << "leat = 1\n\n[process.sensors]\nuse = \"sensor-sim\"\nout = { values = \"v\" }\n\n"
            "[process.page]\nuse = \"http-json\"\nin = { values = \"v\" }\n\n[process.page.config]\n"
         << "cert     = \"" << s.files / cert << "\"\nkey_file = \"" << s.files / key << "\"\n\n[channel.v]\n";
-    return leat::test::run_program(LEAT_PROGRAM, {verb, file});
+    return leat::test::run_program(leat::test::program_path("leat"), {verb, file});
   };
   auto r = say("check", "server.pem", "server.key");
   CHECK_MESSAGE(r.exited(0), r.output);
@@ -267,7 +268,8 @@ TEST_CASE("a variable that is empty does not open what was meant to be closed") 
          "[process.page]\nuse = \"http-json\"\nin = { values = \"v\" }\n\n[process.page.config]\n"
       << "cert     = \"" << s.files / "server.pem" << "\"\nkey_file = \"" << s.files / "server.key"
       << "\"\nca       = \"${CLIENTS:-}\"\n\n[channel.v]\n";
-  const auto r = leat::test::run_program(LEAT_PROGRAM, {"check", file}, {.environment = {"CLIENTS"}});
+  const auto r = leat::test::run_program(leat::test::program_path("leat"), {"check", file},
+                                         {.environment = {"CLIENTS"}});
   CHECK(!r.exited(0));
   CHECK_MESSAGE(r.said("page.toml:14:12: error: "), r.output);
   CHECK_MESSAGE(r.said("`ca` names no file"), r.output);

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "support/child.hpp"
+#include "support/paths.hpp"
 #include "support/watchdog.hpp"
 
 using namespace std::chrono_literals;
@@ -10,7 +11,7 @@ using leat::test::child_result;
 using leat::test::run_program;
 
 static child_result run_hanging(const std::string& test, const std::string& limit) {
-  return run_program(LEAT_HANGING_TESTS, {"--test-case=" + test},
+  return run_program(leat::test::program_path("leat-hanging-tests"), {"--test-case=" + test},
                      {.limit = 60s, .environment = {"LEAT_TEST_TIME_LIMIT=" + limit}});
 }
 

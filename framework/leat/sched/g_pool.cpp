@@ -100,14 +100,17 @@ void scheduler::leave_behind(std::unique_ptr<scheduler> s) noexcept {
 }
 
 // The Gs that did not end stand in user code, or will stop at their next entry: their stacks are not used
-// again.
+// again. Their status comes first: a G that has ended is still its last thread's to write to, and such a thread
+// may be one that is left (take_last_p does not wait for it).
 void scheduler::keep_for_good(std::unique_ptr<scheduler> s) noexcept {
   static std::atomic<scheduler*> newest{nullptr};  // so that all are still reachable
-  s->gs_.each([](G& g) {
-    const g_status now = g.status.load(std::memory_order_relaxed);
-    if (g.ctx.stack && now != g_status::idle && now != g_status::dead && now != g_status::quarantined)
-      fiber::note_kept(g.ctx.stack->sanitizer_note());
-  });
+  if constexpr (fiber::under_asan) {
+    s->gs_.each([](G& g) {
+      const g_status now = g.status.load(std::memory_order_acquire);
+      if (now == g_status::idle || now == g_status::dead || now == g_status::quarantined) return;
+      if (g.ctx.stack) fiber::note_kept(g.ctx.stack->sanitizer_note());
+    });
+  }
   scheduler* const kept = s.release();
   kept->kept_before_ = newest.exchange(kept, std::memory_order_relaxed);
 }
