@@ -1,14 +1,14 @@
-# leat_module(NAME SOURCES ... [HEADERS ...] [ALONE ...] [DEPENDS leat::x ...] [LINK_PRIVATE lib ...])
+# leat_module(NAME SOURCES ... [HEADERS ...] [INTERNAL ...] [ALONE ...] [DEPENDS leat::x ...] [LINK_PRIVATE lib ...])
 #
-# One library per module: target leat_NAME, alias leat::NAME. HEADERS are the public ones; they are
-# installed under include/leat/NAME and each must compile on its own; the others stay at home. Which module may include which
-# is data in cmake/layers.txt, checked by cmake/check_layers.sh. Modules are declared lowest first:
-# the reverse of that order is the link order that leat.pc gives.
+# One library per module: target leat_NAME, alias leat::NAME. HEADERS are the public ones, which are installed under
+# include/leat/NAME; INTERNAL ones are for other modules and stay at home, as do those that are named nowhere. Each of both kinds
+# must compile on its own. Which module may include which is data in cmake/layers.txt, checked by cmake/check_layers.sh.
+# Modules are declared lowest first: the reverse of that order is the link order that leat.pc gives.
 #
 # With LEAT_UNITY several files of a module are compiled as one. Then what they define for themselves has names that no
 # other file of the module has, or the file stands under ALONE as well: so does one with flags of its own.
 function(leat_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;ALONE;DEPENDS;LINK_PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;INTERNAL;ALONE;DEPENDS;LINK_PRIVATE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_module(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -23,6 +23,12 @@ function(leat_module name)
   target_sources(leat_${name} PRIVATE ${sources})
   if(arg_HEADERS)
     target_sources(leat_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_HEADERS})
+  endif()
+  if(arg_INTERNAL)
+    add_library(leat_${name}_internal INTERFACE)
+    target_sources(leat_${name}_internal PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_INTERNAL})
+    target_link_libraries(leat_${name}_internal INTERFACE leat_${name})
+    set_target_properties(leat_${name}_internal PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   endif()
   target_include_directories(leat_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>")
   target_compile_features(leat_${name} PUBLIC cxx_std_20)

@@ -67,7 +67,7 @@ using sched::seat;
 // outside the runtime too, until the G parks.
 inline seat* seat_of(const sched::entrance& in) noexcept { return in.m ? in.m->locks : nullptr; }
 inline seat* seat_here() noexcept {
-  sched::M* const m = sched::current_m();
+  sched::m_front* const m = sched::current_front();
   return m ? m->locks : nullptr;
 }
 

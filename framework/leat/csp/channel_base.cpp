@@ -168,7 +168,7 @@ ending wait_on_nil(wait_reason why, std::int64_t until) noexcept {
 }
 
 void throw_if_insisted() {
-  M* const m = sched::current_m();
+  const sched::m_front* const m = sched::current_front();
   if (!m) return;
   if (const G* const g = m->cur.load(std::memory_order_relaxed)) sched::throw_if_insisted(*g);
 }

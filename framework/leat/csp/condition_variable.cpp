@@ -38,7 +38,7 @@ condition_variable::ended condition_variable::wait_once(mutex* held,
       note_waiting_locked();
     }
     // One that is stopped and waits in a loop must let those run who could end it.
-    if (in.m && how == csp::ending::stopped) in.m = in.m->sched.yield(in.m);
+    if (in.m && how == csp::ending::stopped) in.m = in.m->sched.yield(whole(in.m));
   }
   held->lock();
   if (how == csp::ending::done) return ended::notified;

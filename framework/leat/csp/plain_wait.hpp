@@ -69,7 +69,7 @@ template <class Lock>
     return ending::stopped;
   }
   check_only_lock_held(as_checked(lock), "a wait");
-  in.m = in.m->sched.park_here(in.m, g, why, unlock_held<Lock>, &lock);
+  in.m = in.m->sched.park_here(whole(in.m), g, why, unlock_held<Lock>, &lock);
   // Else its claimer has done so, and the lock may be gone.
   const std::int32_t claim = p.me.plain_state();
   if (claim >= 0) [[likely]]

@@ -16,6 +16,7 @@
 
 #include <leat/base/random.hpp>
 #include <leat/csp/tap.hpp>
+#include <leat/sched/m.hpp>
 
 namespace leat {
 namespace csp {
@@ -23,7 +24,7 @@ namespace {
 
 std::uint32_t random_number(const entered& in) noexcept {
   static thread_local std::uint32_t of_thread = 0x9e3779b9;  // plain threads only: no switch in here
-  return next_random(in.m ? in.m->random : of_thread);
+  return next_random(in.m ? sched::whole(in.m)->random : of_thread);
 }
 
 class selection {

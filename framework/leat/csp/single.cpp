@@ -41,10 +41,10 @@ void raise(std::atomic<std::uint64_t>& most, std::uint64_t to) noexcept {
 
 bool let_others_run_first(entered& in) noexcept {
   // A G with a thread of its own goes through the global queue to yield: it may as well park.
-  if (!in.m || in.m->locked_g) return false;
+  if (!in.m || whole(in.m)->locked_g) return false;
   sched::P* const p = in.m->p.load(std::memory_order_relaxed);
   if (!p || (!p->run_next.load(std::memory_order_relaxed) && p->ring.empty())) return false;
-  in.m = in.m->sched.yield(in.m, false);
+  in.m = in.m->sched.yield(whole(in.m), false);
   return true;
 }
 
@@ -99,7 +99,7 @@ void single_base::close() noexcept {
 
 // --- Waking: steps c, d and e -----------------------------------------------------------------------
 
-void single_base::wake_side(M* m, side other) noexcept {
+void single_base::wake_side(m_front* m, side other) noexcept {
   bool wake_it = false;
   waiter* first = nullptr;
   {
@@ -113,7 +113,7 @@ void single_base::wake_side(M* m, side other) noexcept {
   if (first && wake_it) first->who->wake(m);
 }
 
-void single_base::attend(M* m, side other) noexcept {
+void single_base::attend(m_front* m, side other) noexcept {
   sched::full_barrier();  // pairs with announce
   if (word_of(other).load(std::memory_order_relaxed) & waits) wake_side(m, other);
 }

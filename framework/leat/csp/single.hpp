@@ -95,7 +95,7 @@ class single_base : public channel_base {
   recv_status find_value(entered& in, std::int64_t until) noexcept;
   // Steps c and d, when b has read something.
   enum class side : std::uint8_t { reader, writer };
-  void attend(M* m, side other) noexcept;
+  void attend(m_front* m, side other) noexcept;
   void attend_from_outside(side other) noexcept;
   // Steps 2 to 4 but for the parking. look: it is ready; closed; both: not linked.
   ending enroll_side(op_case& c) noexcept;
@@ -140,7 +140,7 @@ class single_base : public channel_base {
   }
   bool must_wait(side s) const noexcept { return s == side::reader ? empty() : is_full(); }
   void visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept;
-  void wake_side(M* m, side other) noexcept;
+  void wake_side(m_front* m, side other) noexcept;
   void announce(side me) noexcept;
   ending wait_side(entered& in, side me, std::int64_t until) noexcept;
   void check_user(const entered& in, count& user, const char* does) const noexcept;

@@ -18,10 +18,10 @@ wait::claimed wait::claim_contested(std::int32_t what) noexcept {
   return s == open ? claimed::wake_it : claimed::wakes_itself;
 }
 
-void wait::wake_contested(M* m) noexcept {
+void wait::wake_contested(m_front* m) noexcept {
   if (!g_) return static_cast<contested_wait*>(this)->event_.signal();
   // Its waiters may be far from the frames that it goes on in.
-  if (m) return m->sched.ready(m, g_);
+  if (m) return m->sched.ready(whole(m), g_);
   sched::make_ready(m, g_);
 }
 
@@ -48,7 +48,7 @@ std::int32_t contested_wait::give_up() noexcept {
   return state();
 }
 
-void wait::end_wait(M* m) noexcept {
+void wait::end_wait(m_front* m) noexcept {
   if (!contested_) sched::end_wait_of(m, *g_);
 }
 
@@ -74,7 +74,7 @@ std::int32_t contested_wait::block(entrance& in, wait_reason why, std::int64_t u
       return static_cast<contested_wait*>(arg)->claim_contested(claim_for(ending::timeout)) ==
              claimed::wake_it;
     };
-    s.arm_claim(*in.m, g, until, claim, this);
+    s.arm_claim(*whole(in.m), g, until, claim, this);
   }
   if (on_stop == stops::end_it && !begin_wait(in.m->gate, g, w))
     (void)claim_contested(claim_for(ending::stopped));
@@ -86,11 +86,11 @@ std::int32_t contested_wait::block(entrance& in, wait_reason why, std::int64_t u
       held_lock held;
     } passed{this, held};
     in.m = s.park(
-        in.m, why,
+        whole(in.m), why,
         [](void* arg) noexcept {
           const far_side there = *static_cast<far_side*>(arg);
           G* const parked = there.me->g_;
-          auto* const on = static_cast<M*>(parked->ctx.on);
+          auto* const on = static_cast<sched::M*>(parked->ctx.on);
           std::int32_t not_yet = enrolling;
           // Release: the stack has been left. Once it is open, the G may be running and its frame gone.
           const bool over =
@@ -144,7 +144,7 @@ void claim_all(wait_queue& queue, ending said, waiter_list& woken) noexcept {
   }
 }
 
-void wake_all(M* m, waiter_list& woken) noexcept {
+void wake_all(m_front* m, waiter_list& woken) noexcept {
   // The first that runs may destroy what they all waited at.
   for (const waiter& w : woken) w.who->end_wait(m);
   while (waiter* const w = woken.pop_front()) w->who->wake_ended(m);

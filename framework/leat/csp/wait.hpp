@@ -55,14 +55,14 @@
 #include <leat/base/mutex.hpp>
 #include <leat/csp/biased_lock.hpp>
 #include <leat/sched/entered.hpp>
-#include <leat/sched/futex.hpp>
+#include <leat/sched/thread_event.hpp>
 
 namespace leat::csp {
 
 using sched::entered;
 using sched::entrance;
 using sched::G;
-using sched::M;
+using sched::m_front;
 using sched::wait_reason;
 
 // How a wait ended, or a look at what one may have to wait for: the one vocabulary of waiters, channels,
@@ -174,7 +174,7 @@ class wait {
   std::uint16_t places() const noexcept { return places_.load(std::memory_order_relaxed); }
   void note_places(std::uint16_t n) noexcept { places_.store(n, std::memory_order_relaxed); }
   // Only after a claim that said wake_it; the wait may be gone when it returns.
-  void wake(M* m) noexcept {
+  void wake(m_front* m) noexcept {
     if (!contested_) [[likely]] {
       sched::end_wait_and_make_ready(m, g_);
     } else {
@@ -182,8 +182,8 @@ class wait {
     }
   }
   // The same in two steps, for those who wake several: nobody is woken before the first is done for all.
-  void end_wait(M* m) noexcept;
-  void wake_ended(M* m) noexcept {
+  void end_wait(m_front* m) noexcept;
+  void wake_ended(m_front* m) noexcept {
     if (!contested_) {
       sched::make_ready(m, g_);
     } else {
@@ -196,7 +196,7 @@ class wait {
   // A contested wait.
   explicit wait(G* g) noexcept : g_(g), contested_(true), state_(g ? enrolling : open) {}
   claimed claim_contested(std::int32_t what) noexcept;
-  void wake_contested(M* m) noexcept;
+  void wake_contested(m_front* m) noexcept;
 
   G* const g_;
   const bool contested_ = false;
@@ -300,6 +300,6 @@ waiter* claim_first_contested(wait_queue& queue, bool& wake_it, const wait* exce
 
 // Claims all of a queue, and tells them `said`. `woken` are those that wake_all must wake outside the lock.
 void claim_all(wait_queue& queue, ending said, waiter_list& woken) noexcept;
-void wake_all(M* m, waiter_list& woken) noexcept;
+void wake_all(m_front* m, waiter_list& woken) noexcept;
 
 }  // namespace leat::csp

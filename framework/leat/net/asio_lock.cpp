@@ -17,7 +17,7 @@ int leat_asio_lock(pthread_mutex_t* mutex) noexcept {
 
 int leat_asio_unlock(pthread_mutex_t* mutex) noexcept {
   const int result = ::pthread_mutex_unlock(mutex);
-  const M* const m = current_m();
+  const m_front* const m = current_front();
   if (G* const g = m && !m->gate.in_runtime() ? m->cur.load(std::memory_order_relaxed) : nullptr)
     end_no_quarantine(*g);
   return result;

@@ -39,7 +39,7 @@ scheduler& running_scheduler(const entered& in) {
 
 }  // namespace
 
-M* enter_slow(M* m) noexcept { return scheduler::enter_slow(m); }
+m_front* enter_slow(m_front* m) noexcept { return scheduler::enter_slow(whole(m)); }
 void plain_thread_enters() noexcept { current_scheduler::plain_thread_enters(); }
 void plain_thread_leaves() noexcept { current_scheduler::plain_thread_leaves(); }
 
@@ -97,7 +97,7 @@ G& make_g(const spawn_options& o) {
   scheduler& s = running_scheduler(in);
   if (!in.m && !s.admit_foreign_g())
     throw spawn_error("nothing can be spawned: main has returned, and the runtime is ending");
-  G* const g = s.new_g(in.m);
+  G* const g = s.new_g(whole(in.m));
   if (!g) {
     if (!in.m) s.gs_alive().end_foreign();
     throw spawn_error("no memory for another G (" + std::to_string(s.live()) + " are alive)");
@@ -129,7 +129,7 @@ void start_g(G& g) {
   {
     entered in;
     if (scheduler* const s = scheduler_of(in)) [[likely]] {
-      s->submit(in.m, &g);
+      s->submit(whole(in.m), &g);
       if (!in.m) current_scheduler::plain_thread_leaves();
       return;
     }
@@ -152,7 +152,7 @@ void free_g(G& g) noexcept {
   entered in;
   const bool never_submitted = !in.m && g.status.load(std::memory_order_relaxed) == g_status::idle;
   if (g.home == scheduler_of(in)) {
-    g.home->recycle(in.m, &g);
+    g.home->recycle(whole(in.m), &g);
     if (never_submitted) g.home->gs_alive().end_foreign();
   } else {
     scheduler::recycle_late(g);
@@ -175,7 +175,7 @@ void report_escaped(G& g, std::exception_ptr e) noexcept {
 
 void ask_to_stop(G& g) noexcept {
   entered in;
-  if (g.home == scheduler::current()) g.home->stop(in.m, &g, stop_level::asked);
+  if (g.home == scheduler::current()) g.home->stop(whole(in.m), &g, stop_level::asked);
 }
 
 namespace {

@@ -6,21 +6,21 @@
 
 #include <leat/base/atom.hpp>
 #include <leat/base/safety.hpp>
-#include <leat/sched/m.hpp>
+#include <leat/sched/m_front.hpp>
 #include <leat/sched/stop.hpp>
 
 namespace leat::sched {
 
 // scheduler::enter_slow, plain_thread_enters and plain_thread_leaves, for code that does not see the
 // scheduler.
-M* enter_slow(M* m) noexcept;
+m_front* enter_slow(m_front* m) noexcept;
 void plain_thread_enters() noexcept;
 void plain_thread_leaves() noexcept;
 // scheduler::ready, for a caller that has fetched the G's stack. Any thread; `m` is its M inside the runtime,
 // or null.
-void make_ready(M* m, G* g) noexcept;
+void make_ready(m_front* m, G* g) noexcept;
 // The same for a G whose wait, which a stop could have ended, the caller has claimed (interrupt.hpp).
-void end_wait_and_make_ready(M* m, G* g) noexcept;
+void end_wait_and_make_ready(m_front* m, G* g) noexcept;
 
 // Steady time as somebody last read it: sysmon while anything runs, an M that wakes, a plain thread when
 // there is nobody else. Costs a load, is late by up to sysmon's tick.
@@ -131,7 +131,7 @@ class unfenced {
 class entrance {
  public:
   [[gnu::always_inline]] entrance() noexcept {
-    M* const here = current_m();
+    m_front* const here = current_front();
     if (here && (g_ = here->cur.load(std::memory_order_relaxed)) != nullptr) [[likely]] {
       m = here->gate.enter() ? here : enter_slow(here);
     } else {
@@ -152,7 +152,7 @@ class entrance {
     return m && g_->stop.load(std::memory_order_relaxed) != stop_level::none;
   }
 
-  M* m = nullptr;  // a G that parks comes back on another one
+  m_front* m = nullptr;  // a G that parks comes back on another one
 
  private:
   G* g_ = nullptr;

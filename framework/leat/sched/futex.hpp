@@ -36,23 +36,4 @@ inline void futex_wake(std::atomic<std::uint32_t>& word, int most = 1) noexcept 
             0);
 }
 
-// A binary semaphore for one waiter: a signal that comes first is kept.
-class thread_event {
- public:
-  // One sleep at most. True: it was signalled; what the signaller wrote before is seen.
-  bool wait(std::int64_t until = std::numeric_limits<std::int64_t>::max()) noexcept {
-    if (word_.exchange(0, std::memory_order_acquire) != 0) return true;  // pairs with signal
-    futex_wait(word_, 0, until);
-    return word_.exchange(0, std::memory_order_acquire) != 0;
-  }
-  // The waiter may return, and the event be gone, as soon as the word is set; the kernel then finds
-  // nobody at the address, which is harmless.
-  void signal() noexcept {
-    if (word_.exchange(1, std::memory_order_release) == 0) futex_wake(word_);
-  }
-
- private:
-  std::atomic<std::uint32_t> word_{0};
-};
-
 }  // namespace leat::sched

@@ -79,7 +79,7 @@ inline void end_wait(const retake_gate& gate, G& g) noexcept {
 
 // The same by the one who has claimed the wait of a G and not readied it yet. `m` is its M, inside the
 // runtime, or null.
-inline void end_wait_of(const M* m, G& g) noexcept {
+inline void end_wait_of(const m_front* m, G& g) noexcept {
   if (m) [[likely]]
     return end_wait(m->gate, g);
   g.waiting_on.store(nullptr, std::memory_order_relaxed);

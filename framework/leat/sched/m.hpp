@@ -10,15 +10,12 @@
 
 #include <leat/base/atom.hpp>
 #include <leat/base/list.hpp>
-#include <leat/fiber/fiber.hpp>
-#include <leat/fiber/thread_slot.hpp>
-#include <leat/sched/futex.hpp>
 #include <leat/sched/g.hpp>
+#include <leat/sched/m_front.hpp>
 #include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/p.hpp>
 #include <leat/sched/policy/fetch.hpp>
-#include <leat/sched/retake_gate.hpp>
-#include <leat/sched/seat.hpp>
+#include <leat/sched/thread_event.hpp>
 
 namespace leat::sched {
 
@@ -30,20 +27,9 @@ struct g0_call {
   void* arg = nullptr;
 };
 
-struct alignas(64) M : fiber::thread {
-  explicit M(scheduler& s) : sched(s) {}
-  ~M() {
-    if (locks) leave_seat(*locks);
-  }
-  M(const M&) = delete;
-  M& operator=(const M&) = delete;
+struct alignas(64) M : m_front {
+  explicit M(scheduler& s) : m_front(s) {}
 
-  scheduler& sched;
-  seat* const locks = take_seat();  // null: no memory; such an M is never run
-  unsigned id = 0;
-  retake_gate gate;
-  atom<P*> p{nullptr};            // written by the thread itself; by sysmon when it keeps the P
-  atom<G*> cur{nullptr};          // written by the thread; read by reports
   atom<bool> yield_asked{false};  // sysmon: the slice is over
   G* picked = nullptr;            // chosen by a parking G for g0 to deal with
   g0_call call;
@@ -87,12 +73,8 @@ struct alignas(64) M : fiber::thread {
   lock_wait waits;
 };
 
-// Null on threads that are no M. Read anew after every switch: see fiber/thread_slot.hpp.
-inline M* current_m() noexcept { return static_cast<M*>(fiber::thread_slot::load()); }
-// Null where no G runs: on other threads, on g0, in a declared blocking call.
-inline G* current_g() noexcept {
-  const M* const m = current_m();
-  return m ? m->cur.load(std::memory_order_relaxed) : nullptr;
-}
+// Of a front, or null: the M that it is the front of.
+inline M* whole(m_front* m) noexcept { return static_cast<M*>(m); }
+inline M* current_m() noexcept { return whole(current_front()); }
 
 }  // namespace leat::sched

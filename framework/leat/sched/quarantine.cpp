@@ -317,7 +317,7 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
 
 LEAT_UNWATCHED void on_summons(int, siginfo_t*, void* context) {
   const int saved = errno;
-  if (M* const m = static_cast<M*>(fiber::thread_slot::load_in_handler()))
+  if (M* const m = whole(static_cast<m_front*>(fiber::thread_slot::load_in_handler())))
     answer(*m, *static_cast<ucontext_t*>(context));
   errno = saved;
 }

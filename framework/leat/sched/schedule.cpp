@@ -95,25 +95,25 @@ void scheduler::ready(M* m, G* g) noexcept {
   ready_here(m, g);
 }
 
-void make_ready(M* m, G* g) noexcept {
+void make_ready(m_front* m, G* g) noexcept {
   if (m) [[likely]]
-    return m->sched.ready_here(m, g);
+    return m->sched.ready_here(whole(m), g);
   // None: the runtime has ended, and given up the G with it.
   if (scheduler* const s = scheduler::current()) s->ready(nullptr, g);
 }
 
 namespace {
 // Apart, so that the quick way keeps nothing across a call.
-[[gnu::noinline]] void end_wait_slowly_and_make_ready(M* m, G* g) noexcept {
+[[gnu::noinline]] void end_wait_slowly_and_make_ready(m_front* m, G* g) noexcept {
   end_wait_of(m, *g);
   make_ready(m, g);
 }
 }  // namespace
 
-void end_wait_and_make_ready(M* m, G* g) noexcept {
+void end_wait_and_make_ready(m_front* m, G* g) noexcept {
   if (!m || !end_wait_at_once(m->gate, *g)) [[unlikely]]
     return end_wait_slowly_and_make_ready(m, g);
-  m->sched.ready_here(m, g);
+  m->sched.ready_here(whole(m), g);
 }
 
 void scheduler::submit(M* m, G* g) noexcept {

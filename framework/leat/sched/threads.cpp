@@ -327,7 +327,7 @@ void* thread_main(void* arg) {
     (void)::pthread_detach(::pthread_self());
   scheduler& s = m.sched;
   m.attach();
-  fiber::thread_slot::store(&m);
+  fiber::thread_slot::store(static_cast<m_front*>(&m));
   fiber::signal_stack alternate;
   unblock_quarantine_signal();
   m.tid.store(static_cast<pid_t>(::syscall(SYS_gettid)), std::memory_order_relaxed);

@@ -40,7 +40,7 @@ LEAT_UNWATCHED bool is_unwinder(std::uintptr_t pc) noexcept {
 }
 
 LEAT_UNWATCHED void end_walk() noexcept {
-  const auto* const m = static_cast<const M*>(fiber::thread_slot::load_in_handler());
+  const auto* const m = whole(static_cast<m_front*>(fiber::thread_slot::load_in_handler()));
   if (!m) return;
   // Not by siglongjmp, of which ThreadSanitizer wants to know more than is true in a handler.
   if (const std::uintptr_t back = m->unwinding.load(std::memory_order_relaxed))

@@ -356,7 +356,7 @@ void stored_channel::withdraw(op_case& c) noexcept {
       kick_locked(woken);
     }
   }
-  csp::wake_all(sched::current_m(), woken);
+  csp::wake_all(sched::current_front(), woken);
 }
 
 // --- a look -------------------------------------------------------------------------------------------------
