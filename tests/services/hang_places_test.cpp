@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Hangs elsewhere than in run(): in a constructor, at the first start and at a restart. They are replaced, a
-// neighbour goes on, and SIGTERM is answered.
+// Hangs elsewhere than in run(): in a constructor, at the first start and at a restart; and processes that go
+// on although they were thrown out. They are replaced, a neighbour goes on, and SIGTERM is answered.
 #include <signal.h>
 #include <unistd.h>
 
@@ -144,6 +144,80 @@ TEST_CASE("a signal to end is answered while a constructor hangs") {
     CHECK(process_of(l, p, "p").runs == (at_restart ? 2 : 1));
     CHECK(process_of(l, p, "p").quarantined == 1);
     CHECK(process_of(l, p, "neighbour").failures == 0);
+    CHECK(log.said("went on after it was thrown out: it is quarantined"));
+  }
+}
+
+namespace {
+
+// Thrown out at each entry, it goes on all the same.
+[[noreturn]] void swallow_stops() {
+  for (;;) try {
+      (void)sleep_for(1ms);
+    } catch (const stopped&) {
+    }
+}
+
+}  // namespace
+
+TEST_CASE("one that swallows its stop after a silence or a hang is quarantined and replaced") {
+  if (fiber::under_tsan) return;
+  for (const bool after_hang : {false, true}) {
+    log_catcher log;
+    const config::plan p =
+        plan_with("acts", "",
+                  std::string("grace = \"10ms\"\n") +
+                      (after_hang ? "hang = \"30ms\"\n" : "hang = \"1m\"\nwatchdog = \"200ms\"\n"));
+    act = [=](int run, const in<number>&) {
+      if (run > 3) return;  // ended for good: a silence would fail it again
+      while (after_hang && !stop_requested()) {
+      }
+      swallow_stops();
+    };
+    const ledger l = run_until_sigterm(p, [] { CHECK(eventually([] { return act_runs == 4; })); });
+    INFO(log.text());
+    const process_account& a = process_of(l, p, "p");
+    CHECK(a.runs == 4);
+    CHECK(a.failures == 3);
+    CHECK(a.quarantined == 3);
+    CHECK(a.left_behind == 0);
+    CHECK(process_of(l, p, "neighbour").runs == 1);
+    CHECK(exit_code(l) == 0);
+    CHECK(count_of(log.text(), "it is quarantined; what it holds stays held") == 3);
+    // After a hang it may not have come in before it was put out, on a busy machine.
+    if (after_hang) continue;
+    CHECK(count_of(log.text(), "does not end: it is put out where it stands") == 3);
+    CHECK(count_of(log.text(), "went on after it was thrown out: it is quarantined") == 3);
+    CHECK(log.said("failed: it has neither received nor sent for 200ms"));
+  }
+}
+
+TEST_CASE("one that swallows its stop when others restart, or at the end, is quarantined") {
+  if (fiber::under_tsan) return;
+  for (const bool at_the_end : {false, true}) {
+    log_catcher log;
+    static std::atomic<int> swallowing{0};
+    swallowing = 0;
+    const config::plan p =
+        plan_with("acts", ", strategy = \"one-for-all\"", "grace = \"10ms\"\nreplicas = 2\n");
+    act = [=](int run, const in<number>&) {
+      if (run == 1) {
+        ++swallowing;
+        swallow_stops();
+      }
+      if (run == 2 && !at_the_end) {
+        CHECK(eventually([] { return swallowing == 1; }));
+        throw std::runtime_error("fails");
+      }
+      wait_for_stop();
+    };
+    const int runs = at_the_end ? 2 : 4;
+    const ledger l = run_until_sigterm(p, [=] { CHECK(eventually([=] { return act_runs == runs; })); });
+    INFO(log.text());
+    const process_account& a = process_of(l, p, "p");
+    CHECK(a.runs == static_cast<std::uint64_t>(runs));
+    CHECK(a.quarantined == 1);
+    CHECK(a.left_behind == 0);
     CHECK(log.said("went on after it was thrown out: it is quarantined"));
   }
 }
