@@ -155,6 +155,7 @@ class program {
 
   void signal(int number) const { ::kill(pid_, number); }
   pid_t pid() const noexcept { return pid_; }
+  int descriptor() const noexcept { return fd_; }  // what it says comes out here
   // False: it ended, or said nothing at all for so long.
   bool says(const std::string& text, std::chrono::milliseconds wait = patience) {
     while (said.find(text) == std::string::npos)
