@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Ten healthy processes, and beside them one that hangs for good again and again: what they notice of it.
-// LEAT_LONG=1 in the environment: a minute instead of a few seconds each, and the bounds on the latency as
-// they are promised on a machine that does nothing else.
+// LEAT_LONG=60 in the environment: a minute instead of a few seconds each, and the bounds on the latency as
+// they are promised on a machine that does nothing else (`./dev soak`, long/neighbours).
 //
 // With one P, a hang costs the others the slice, and half of it more at worst, before another thread goes on
 // with them: with 250 us in each 107 ms that is at most 0.35 % of the time, so the 99th percentile is not of
@@ -191,6 +191,19 @@ result run_for(nanoseconds time, unsigned procs, bad beside) {
   return r;
 }
 
+// Seconds of each run in the long form; 0: the short one.
+int long_form() {
+  const char* const given = std::getenv("LEAT_LONG");
+  return given ? std::max(std::atoi(given), 10) : 0;
+}
+
+// The bars of the long form: how much later they come than alone, times what is the machine's own.
+bool within_twice(const std::string& what, unsigned procs, std::int64_t beside, std::int64_t alone,
+                  std::int64_t floor) {
+  const double ratio = static_cast<double>(beside) / static_cast<double>(std::max(alone, floor));
+  return leat::test::at_most((what + ", procs " + std::to_string(procs)).c_str(), ratio, "x alone", 2);
+}
+
 }  // namespace
 
 LEAT_PROCESS_AS("paced", paced, "sends on time");
@@ -200,8 +213,8 @@ LEAT_PROCESS_AS("hanging", hanging, "is well for a moment, then computes for eve
 LEAT_PROCESS_AS("fenced", fenced, "allocates for ever where its thread cannot be stopped");
 
 TEST_CASE("healthy processes go on undisturbed beside one that hangs again and again") {
-  const bool long_run = std::getenv("LEAT_LONG") != nullptr;
-  const nanoseconds time = long_run ? 60s : 3s;
+  const bool long_run = long_form() > 0;
+  const nanoseconds time = long_run ? std::chrono::seconds(long_form()) : 3s;
   for (const unsigned procs : {1u, 2u}) {
     const result alone = run_for(time, procs, bad::none);
     const result beside = run_for(time, procs, bad::one_that_hangs);
@@ -216,18 +229,22 @@ TEST_CASE("healthy processes go on undisturbed beside one that hangs again and a
             " quarantined, ", beside.grown / 1024, " KiB more; CPU ", alone.cpu / 1'000'000, " and ",
             beside.cpu / 1'000'000, " ms");
     if (long_run) {
-      CHECK(beside.late <= 2 * std::max(alone.late, wake));
-      CHECK(beside.p99 <= 2 * std::max(alone.p99, cold_switch));
+      CHECK(within_twice("due beside one that hangs, p99", procs, beside.late, alone.late, wake));
+      CHECK(within_twice("sent beside one that hangs, p99", procs, beside.p99, alone.p99, cold_switch));
     } else {
       // A machine with other work delays threads by milliseconds, and not by the same in both runs. A hang
       // that was in the way would be for all of its 30 ms.
       CHECK(leat::test::at_most("a message beside one that hangs, p99", nanoseconds(beside.p99),
                                 nanoseconds(2 * alone.p99) + 15ms * slow_build));
+      CHECK(leat::test::at_most("a message that is due beside one that hangs, p99", nanoseconds(beside.late),
+                                nanoseconds(2 * alone.late) + 15ms * slow_build));
     }
     CHECK(hangs > (long_run ? 10 : 5));
     CHECK(leat::test::at_most("a hung process is replaced, median", nanoseconds(median_replacement),
                               (hang + grace + 50ms) * slow_build));
-    if (long_run) CHECK(slowest_replacement <= nanoseconds(hang + grace + 50ms).count());
+    if (long_run)
+      CHECK(leat::test::at_most("a hung process is replaced, slowest", nanoseconds(slowest_replacement),
+                                hang + grace + 50ms));
     CHECK(beside.quarantined <= beside.hangs);
     CHECK(beside.quarantined + 1 >= beside.hangs);
     // A stack is 64K, of which a page or two were used. AddressSanitizer keeps a multiple for each, and for
@@ -241,7 +258,7 @@ TEST_CASE("healthy processes go on undisturbed beside one that hangs again and a
 // In a process of its own: what is behind a fence runs on when the runtime has ended.
 TEST_CASE("measured beside ten behind a fence" * doctest::skip()) {
   const auto procs = static_cast<unsigned>(std::atoi(std::getenv("LEAT_TEST_PROCS")));
-  const result r = run_for(std::getenv("LEAT_LONG") ? 60s : 2s, procs, bad::ten_fenced);
+  const result r = run_for(std::chrono::seconds(long_form() ? long_form() : 2), procs, bad::ten_fenced);
   std::printf("\nmeasured %lld %lld %zu %zu %zu\n", static_cast<long long>(r.late),
               static_cast<long long>(r.p99), r.quarantined, r.fenced, r.messages);
   std::fflush(stdout);
@@ -249,9 +266,9 @@ TEST_CASE("measured beside ten behind a fence" * doctest::skip()) {
 
 TEST_CASE("healthy processes go on undisturbed beside ten that allocate behind a fence" *
           doctest::timeout(600)) {
-  const bool long_run = std::getenv("LEAT_LONG") != nullptr;
+  const bool long_run = long_form() > 0;
   for (const unsigned procs : {1u, 2u}) {
-    const result alone = run_for(long_run ? 60s : 2s, procs, bad::none);
+    const result alone = run_for(std::chrono::seconds(long_run ? long_form() : 2), procs, bad::none);
     const auto child =
         leat::test::run_program("/proc/self/exe", {"-tc=measured beside ten behind a fence", "--no-skip"},
                                 {.limit = 200s, .environment = {"LEAT_TEST_PROCS=" + std::to_string(procs)}});
@@ -268,12 +285,14 @@ TEST_CASE("healthy processes go on undisturbed beside ten that allocate behind a
     CHECK(quarantined == 10);
     CHECK(fenced == 10);
     if (long_run) {
-      CHECK(late <= 2 * std::max<long long>(alone.late, wake));
-      CHECK(p99 <= 2 * std::max<long long>(alone.p99, cold_switch));
+      CHECK(within_twice("due beside ten behind a fence, p99", procs, late, alone.late, wake));
+      CHECK(within_twice("sent beside ten behind a fence, p99", procs, p99, alone.p99, cold_switch));
     } else {
       // The ten hangs themselves are in it, and what else the machine does.
       CHECK(leat::test::at_most("a message beside ten behind a fence, p99", nanoseconds(p99),
                                 nanoseconds(2 * alone.p99) + 100ms * slow_build));
+      CHECK(leat::test::at_most("a message that is due beside ten behind a fence, p99", nanoseconds(late),
+                                nanoseconds(2 * alone.late) + 100ms * slow_build));
     }
   }
 }
