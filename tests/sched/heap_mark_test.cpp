@@ -20,6 +20,7 @@
 
 #include "hang_guard.hpp"
 #include "support/child.hpp"
+#include "support/figure.hpp"
 #include "victims.hpp"
 
 using namespace leat;
@@ -195,6 +196,8 @@ TEST_CASE("nobody is frozen or left inside the allocator" * doctest::timeout(36'
                   sum.frozen);
     std::fflush(stdout);
   }
+  if (all >= 10'000)
+    CHECK(leat::test::at_least("quarantines, nobody inside the allocator", sum.quarantined, "", 10'000));
   MESSAGE(sum.quarantined, " quarantined, ", sum.frozen, " of them frozen, ", sum.fenced,
           " fenced, none inside");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A service in which one process hangs in a real library again and again, for hang_matrix.sh:
-//   hang-matrix run FILE     kinds of hang: hang-matrix describe hangs
+//   hang-matrix run FILE     kinds of hang: hang-matrix kinds, and hang-matrix left-out
 // Every third value makes `hangs` hang, once. `checks` says at the end which values came, and whether a
 // thread was stopped inside the allocator.
 #include <dlfcn.h>
@@ -227,6 +227,22 @@ constexpr kind kinds[] = {
 #endif
 };
 
+// Those whose library this was built without.
+constexpr const char* left_out[] = {
+#if !LEAT_TEST_SQLITE
+    "sqlite",
+#endif
+#if !LEAT_TEST_ZLIB
+    "zlib",
+#endif
+#if !LEAT_TEST_LZMA
+    "lzma",
+#endif
+#if !LEAT_TEST_OPENSSL
+    "openssl",
+#endif
+    nullptr};
+
 std::atomic<bool> seen[most_values];
 std::atomic<unsigned char> came[most_values];
 std::atomic<int> hung{0}, sent{0};
@@ -296,6 +312,10 @@ LEAT_PROCESS(checks, "says what came");
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "kinds") == 0) {
     for (const kind& k : kinds) std::puts(k.name);
+    return 0;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "left-out") == 0) {
+    for (const char* const* name = left_out; *name; ++name) std::puts(*name);
     return 0;
   }
   return leat::main(argc, argv);

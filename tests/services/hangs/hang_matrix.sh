@@ -9,6 +9,7 @@ set -uo pipefail
 program=$1 hangs=${2:-5} rounds=${3:-1}
 shift $(($# < 3 ? $# : 3))
 mapfile -t kinds < <("$program" kinds)
+mapfile -t left_out < <("$program" left-out)
 (($#)) && kinds=("$@")
 settings=("1 0" "2 1" "4 0")
 ((hangs >= 50)) && settings=("1 0" "1 1" "2 0" "2 1" "4 0" "4 1")
@@ -87,5 +88,6 @@ for ((round = 0; round < rounds; round++)); do
     fi
   done
 done
+((${#left_out[@]} == 0)) || echo "left out, built without the library: ${left_out[*]}"
 echo "$passed passed, $failed failed"
 ((failed == 0))
