@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Hangs elsewhere than in run(): in a constructor, at the first start and at a restart; and processes that go
-// on although they were thrown out. They are replaced, a neighbour goes on, and SIGTERM is answered.
+// Hangs elsewhere than in run(): in a constructor, at the first start and at a restart; processes that go on
+// although they were thrown out; and those that wait for a lock which one of them holds. They are replaced, a
+// neighbour goes on, and SIGTERM is answered.
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
+#include <cstdio>
 
 #include <leat/net/signals.hpp>
 
 #include "misbehaving.hpp"
+#include "support/child.hpp"
 
 using namespace leat;
 using namespace leat::services;
@@ -219,5 +223,79 @@ TEST_CASE("one that swallows its stop when others restart, or at the end, is qua
     CHECK(a.quarantined == 1);
     CHECK(a.left_behind == 0);
     CHECK(log.said("went on after it was thrown out: it is quarantined"));
+  }
+}
+
+namespace {
+
+pthread_mutex_t of_a_library = PTHREAD_MUTEX_INITIALIZER;
+std::atomic<bool> is_held{false};
+
+// In a process of its own: who waits for the lock waits until the program ends.
+[[noreturn]] void wait_for_a_held_lock(void (*hold)()) {
+  static void (*how)();
+  how = hold;
+  act = [](int, const in<number>&) {
+    const bool holds = !is_held.exchange(true);
+    if (holds) {
+      ::pthread_mutex_lock(&of_a_library);
+      how();
+    }
+    // The other one, when that is out.
+    (void)eventually([] { return stats().quarantined == 1; });
+    ::pthread_mutex_lock(&of_a_library);
+  };
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+[runtime]
+procs = 2
+max_quarantined = 1
+grace = "10ms"
+[supervisor]
+on_limit = "exit"
+[process.p]
+use = "acts"
+replicas = 2
+hang = "30ms"
+grace = "10ms"
+restart = { when = "never" }
+)");
+  log_catcher log;
+  ledger l;
+  leat::run(runtime_options_of(p), [&] { l = host(p).run({}); });
+  std::fprintf(stderr, "%sexit code %d\n", log.text().c_str(), exit_code(l));
+  std::fflush(stderr);
+  ::_exit(0);
+}
+
+}  // namespace
+
+LEAT_CHILD(waits_for_one_that_computes) { wait_for_a_held_lock(spin); }
+LEAT_CHILD(waits_for_one_that_reads) {
+  wait_for_a_held_lock([] {
+    int ends[2];
+    char c = 0;
+    if (::pipe(ends) == 0)
+      while (::read(ends[0], &c, 1) < 0) {
+      }
+  });
+}
+
+TEST_CASE("who waits for a mutex that a quarantined process holds is told whose it is, at the limit") {
+  if (fiber::under_tsan) return;
+  for (const char* const child : {"waits_for_one_that_computes", "waits_for_one_that_reads"}) {
+    const auto r = leat::test::run_self(child);
+    INFO(std::string(child), "\n", r.output);
+    CHECK(r.exited(0));
+    CHECK(r.said("max_quarantined = 1 is the limit: the program ends"));
+    const bool first_holds = r.said("'p/1' (acts, t.toml:11) waits for a mutex");
+    const std::string holder = first_holds ? "p/0" : "p/1", waiter = first_holds ? "p/1" : "p/0";
+    CHECK(r.said("waits for a mutex that the quarantined '" + holder + "' holds, and so may others."));
+    CHECK(r.said("process '" + waiter + "' (acts, t.toml:11) waits for a mutex that '" + holder +
+                 "' holds, which is quarantined"));
+    CHECK(r.said("process '" + holder + "' (acts, t.toml:11) has run for "));
+    CHECK(r.said("on_limit = \"exit\" lets systemd start one"));
+    CHECK(r.said("exit code 1\n"));
   }
 }

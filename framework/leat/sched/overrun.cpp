@@ -310,8 +310,9 @@ std::int64_t overrun_patrol::leave_alone(M& m, std::int64_t now) noexcept {
   return no_wish;
 }
 
-// A thread that waits for a POSIX mutex says which one, and the mutex says whose it is. Null: it does not, or
-// the holder is none of those in quarantine.
+// A thread that waits for a POSIX mutex says which one, and the mutex says whose it is. A thread that has left
+// the G that locked it is still its holder. Null: nothing is said, or the holder is none of those in quarantine, or
+// its thread has left several.
 const char* overrun_patrol::holder_of_its_lock(M& m) const noexcept {
   const thread_sight at = look_at_thread(m.tid.load(std::memory_order_relaxed));
   if (!at.waits || at.call != SYS_futex || at.first % alignof(std::int32_t) != 0 || at.first == 0)
@@ -322,12 +323,19 @@ const char* overrun_patrol::holder_of_its_lock(M& m) const noexcept {
   iovec here{words, sizeof words}, there{reinterpret_cast<void*>(at.first), sizeof words};
   if (::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(sizeof words))
     return nullptr;
+  const pid_t holder = words[2];
   const char* found = nullptr;
   s_.threads().each([&](const M& other) {
-    if (&other == &m || other.tid.load(std::memory_order_relaxed) != words[2]) return;
+    if (&other == &m || other.tid.load(std::memory_order_relaxed) != holder) return;
     const G* const g = other.cur.load(std::memory_order_relaxed);
     if (g && is_fenced(*g)) found = g->name;
   });
+  if (found || holder == 0) return found;
+  for (std::size_t i = 0; i < std::min(runs_noted_, most_runs); ++i) {
+    if (runs_[i].tid != holder) continue;
+    if (found) return nullptr;
+    found = runs_[i].g->name;
+  }
   return found;
 }
 

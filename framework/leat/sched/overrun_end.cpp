@@ -116,6 +116,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   fiber::note_kept(g.ctx.stack->sanitizer_note());
   g.become(g_status::quarantined);
   g.drop = nullptr;
+  runs_[runs_noted_++ % most_runs] = {m.tid.load(std::memory_order_relaxed), &g};
   s_.quarantine().out_settled(*w.guard);
   m.apart.store(true, std::memory_order_relaxed);
   m.yield_asked.store(false, std::memory_order_relaxed);

@@ -12,6 +12,8 @@
 // look that marked it, or from when time counts, to the last look at it. So it is short by a notice at each
 // end and by the suspicion, overrun_guard::run_blur together.
 #pragma once
+#include <sys/types.h>
+#include <cstddef>
 #include <cstdint>
 
 #include <leat/sched/m.hpp>
@@ -88,6 +90,15 @@ class overrun_patrol {
   share gives_ = share::spare;
   bool ending_ = false;
   bool limit_told_ = false;
+  // The last that were quarantined, by the thread they ran on then: it may run others by now, and still be the
+  // holder of a mutex. Their Gs live as long as the scheduler.
+  struct last_run {
+    pid_t tid;
+    const G* g;
+  };
+  static constexpr std::size_t most_runs = 64;
+  last_run runs_[most_runs] = {};
+  std::size_t runs_noted_ = 0;
 };
 
 }  // namespace leat::sched
