@@ -194,15 +194,18 @@ void* first_reallocarray(void* p, std::size_t n, std::size_t size) {
 
 // --- malloc and its family ---------------------------------------------------------------------------
 
-[[gnu::weak]] void* malloc(std::size_t n) noexcept {
+// In a section of their own, so that one can tell whether a name leads to ours.
+#define LEAT_WRAPPER [[gnu::weak, gnu::section("leat_heap")]]
+
+LEAT_WRAPPER void* malloc(std::size_t n) noexcept {
   const mark inside;
   return next.malloc(n);
 }
-[[gnu::weak]] void* calloc(std::size_t n, std::size_t size) noexcept {
+LEAT_WRAPPER void* calloc(std::size_t n, std::size_t size) noexcept {
   const mark inside;
   return next.calloc(n, size);
 }
-[[gnu::weak]] void* realloc(void* p, std::size_t n) noexcept {
+LEAT_WRAPPER void* realloc(void* p, std::size_t n) noexcept {
   if (arena_used != 0 && in_arena(p)) [[unlikely]] {
     void* const to = ::malloc(n);
     const auto left = static_cast<std::size_t>(arena + sizeof arena - static_cast<char*>(p));
@@ -212,33 +215,33 @@ void* first_reallocarray(void* p, std::size_t n, std::size_t size) {
   const mark inside;
   return next.realloc(p, n);
 }
-[[gnu::weak]] void free(void* p) noexcept {
+LEAT_WRAPPER void free(void* p) noexcept {
   if (arena_used != 0 && in_arena(p)) [[unlikely]]
     return;
   const mark inside;
   next.free(p);
 }
-[[gnu::weak]] void* memalign(std::size_t align, std::size_t n) noexcept {
+LEAT_WRAPPER void* memalign(std::size_t align, std::size_t n) noexcept {
   const mark inside;
   return next.memalign(align, n);
 }
-[[gnu::weak]] void* aligned_alloc(std::size_t align, std::size_t n) noexcept {
+LEAT_WRAPPER void* aligned_alloc(std::size_t align, std::size_t n) noexcept {
   const mark inside;
   return next.aligned_alloc(align, n);
 }
-[[gnu::weak]] int posix_memalign(void** to, std::size_t align, std::size_t n) noexcept {
+LEAT_WRAPPER int posix_memalign(void** to, std::size_t align, std::size_t n) noexcept {
   const mark inside;
   return next.posix_memalign(to, align, n);
 }
-[[gnu::weak]] void* valloc(std::size_t n) noexcept {
+LEAT_WRAPPER void* valloc(std::size_t n) noexcept {
   const mark inside;
   return next.valloc(n);
 }
-[[gnu::weak]] void* pvalloc(std::size_t n) noexcept {
+LEAT_WRAPPER void* pvalloc(std::size_t n) noexcept {
   const mark inside;
   return next.pvalloc(n);
 }
-[[gnu::weak]] void* reallocarray(void* p, std::size_t n, std::size_t size) noexcept {
+LEAT_WRAPPER void* reallocarray(void* p, std::size_t n, std::size_t size) noexcept {
   if (arena_used != 0 && in_arena(p)) [[unlikely]] {
     std::size_t all = 0;
     return __builtin_mul_overflow(n, size, &all) ? nullptr : ::realloc(p, all);
@@ -247,7 +250,21 @@ void* first_reallocarray(void* p, std::size_t n, std::size_t size) {
   return next.reallocarray(p, n, size);
 }
 
+#undef LEAT_WRAPPER
+
+// Made by the linker.
+[[gnu::visibility("hidden")]] extern const char __start_leat_heap[];
+[[gnu::visibility("hidden")]] extern const char __stop_leat_heap[];
+
 }  // extern "C"
+
+// Has no other definition of the program taken its place?
+template <class F>
+bool is_ours(F* f) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(f);
+  return at >= reinterpret_cast<std::uintptr_t>(__start_leat_heap) &&
+         at < reinterpret_cast<std::uintptr_t>(__stop_leat_heap);
+}
 
 // --- operator new and delete -------------------------------------------------------------------------
 
@@ -343,16 +360,19 @@ std::atomic<bool> all_marked{false};
 
 bool heap_is_marked() noexcept { return all_marked.load(std::memory_order_relaxed); }
 
-// As a shared library sees it: by the name that is found first. Ours knows that it was called, by the depth
-// that the allocator behind it would see; an allocator that took our place leaves the pointers as they were.
+// All of them: an allocator that is linked in may bring only some, and is inside itself in those. And as a
+// shared library sees it, by the name that is found first.
 void find_out_about_heap() noexcept {
 #if LEAT_MARKS_HEAP
   void* const p = std::malloc(1);
   std::free(p);
+  const bool ours = is_ours(&::malloc) && is_ours(&::calloc) && is_ours(&::realloc) && is_ours(&::free) &&
+                    is_ours(&::memalign) && is_ours(&::aligned_alloc) && is_ours(&::posix_memalign) &&
+                    is_ours(&::valloc) && is_ours(&::pvalloc) && is_ours(&::reallocarray);
   void* const seen = ::dlsym(RTLD_DEFAULT, "malloc");
-  const bool ours = next.malloc != first_malloc && next.free != first_free;
   void* const here = reinterpret_cast<void*>(static_cast<void* (*)(std::size_t)>(&::malloc));
-  all_marked.store(ours && p && (seen == here || !seen), std::memory_order_relaxed);
+  all_marked.store(ours && next.malloc != first_malloc && p && (seen == here || !seen),
+                   std::memory_order_relaxed);
 #endif
 }
 
