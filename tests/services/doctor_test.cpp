@@ -66,6 +66,16 @@ TEST_CASE("each limit names the line of a unit that mends it") {
   CHECK(text.find("process 'a', plant.toml:7") != std::string::npos);
 }
 
+TEST_CASE("what keeps threads of hung processes from being stopped is told, and is no lack") {
+  machine_facts m = good_machine();
+  CHECK(to_text(examine(m, nullptr), false).find("good    allocator: marked\n") != std::string::npos);
+  m.unsettled = sched::unsettled::static_c_library;
+  const std::vector<remedy> found = examine(m, nullptr);
+  CHECK_FALSE(anything_lacking(found));
+  CHECK(to_text(found, false).find("C library: linked statically; threads of processes that hang run on") !=
+        std::string::npos);
+}
+
 TEST_CASE("root's rights make up for limits") {
   config::plan p = small_plan();
   machine_facts m = good_machine();

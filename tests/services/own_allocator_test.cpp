@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A program that brings its own malloc: Leat's wrappers, which are weak, give way, and there are no marks. Nobody is
-// stopped then, and one that hangs is replaced all the same.
+// stopped then, one that hangs is replaced all the same, and both the log and the doctor say so.
 #include <malloc.h>
 #include <cstddef>
 
 #include <leat/sched/heap_mark.hpp>
+#include <leat/services/doctor.hpp>
 
 #include "misbehaving.hpp"
 
@@ -25,7 +26,7 @@ using namespace leat;
 using namespace leat::services;
 using namespace leat::services::test;
 
-TEST_CASE("with an allocator of the program's own one that hangs is replaced, and nobody is stopped") {
+TEST_CASE("with an allocator of the program's own one that hangs is replaced, and it is said once why") {
   log_catcher log;
   const config::plan p = plan_of(
       "[service]\nname = \"s\"\n[runtime]\nprocs = 2\n[process.p]\nuse = \"acts\"\nhang = \"30ms\"\ngrace = "
@@ -41,4 +42,13 @@ TEST_CASE("with an allocator of the program's own one that hangs is replaced, an
   CHECK_FALSE(sched::heap_is_marked());
   CHECK(exit_code(l) == 0);
   CHECK(process_of(l, p, "p").quarantined == 2);
+  INFO(log.text());
+  CHECK(count_of(log.text(), "this program brings its own malloc, so nobody knows ") == 1);
+}
+
+TEST_CASE("the doctor names an allocator without marks, which is no lack") {
+  const std::vector<remedy> found = examine(look_at_machine(), nullptr);
+  CHECK(to_text(found, false)
+            .find("allocator: this program's own, without marks; threads of processes that "
+                  "hang run on behind a fence") != std::string::npos);
 }

@@ -2,6 +2,7 @@
 #include <leat/process/incarnation.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <utility>
@@ -9,6 +10,8 @@
 #include <leat/base/log.hpp>
 #include <leat/sched/entered.hpp>
 #include <leat/sched/m.hpp>
+#include <leat/sched/quarantine.hpp>
+#include <leat/sched/world.hpp>
 
 namespace leat {
 namespace {
@@ -110,6 +113,23 @@ class maker_by_function final : public incarnation::maker {
 
 }  // namespace
 
+namespace {
+
+// Once per program. Not in a simulated world: nobody is fenced there, and each run must log the same.
+void tell_if_unsettled() noexcept {
+  static std::atomic<bool> told{false};
+  if (told.load(std::memory_order_relaxed) || sched::world::here()) return;
+  const sched::unsettled why = sched::why_unsettled();
+  if (told.exchange(true, std::memory_order_relaxed) || why == sched::unsettled::none) return;
+  log_warning("process",
+              "{}, so nobody knows which threads are inside the allocator: a process that hangs is replaced, "
+              "but its thread is never stopped and runs on behind a fence",
+              why == sched::unsettled::own_allocator ? "this program brings its own malloc"
+                                                     : "the C library is linked into this program");
+}
+
+}  // namespace
+
 std::shared_ptr<incarnation> incarnation::start(const options& o, factory make,
                                                 const channel<incarnation_news>& to) {
   auto made = std::make_shared<incarnation>(o, to);
@@ -121,6 +141,7 @@ void incarnation::launch(const std::shared_ptr<incarnation>& made, unsigned numb
                          const spawn_options& spawn, std::shared_ptr<maker> make) noexcept {
   made->number_ = number;
   made->make_ = std::move(make);
+  if (made->hang() > nanoseconds::zero()) tell_if_unsettled();
   spawn_options s = spawn;
   s.stop = made->stop_;
   s.guard = made;

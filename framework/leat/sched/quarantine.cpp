@@ -349,6 +349,12 @@ void prepare_quarantine() noexcept {
   });
 }
 
+unsettled why_unsettled() noexcept {
+  prepare_quarantine();
+  if (own_code_is_known()) return unsettled::none;
+  return c_library_is_apart ? unsettled::own_allocator : unsettled::static_c_library;
+}
+
 void unblock_quarantine_signal() noexcept {
   const int number = signal_number.load(std::memory_order_relaxed);
   if (number == 0) return;

@@ -52,6 +52,7 @@
 // Stress: tests/sched/quarantine_storm_test.cpp, tests/sched/heap_mark_test.cpp, tests/csp/overrun_test.cpp.
 #pragma once
 #include <atomic>
+#include <cstdint>
 
 #include <leat/fiber/annotate.hpp>
 #include <leat/sched/m.hpp>
@@ -66,6 +67,13 @@ LEAT_UNWATCHED T* read_unwatched(const std::atomic<T*>& from) noexcept {
 
 // Chooses the signal and installs its handler, once per program.
 void prepare_quarantine() noexcept;
+// Why no thread of a quarantined G is ever left or frozen in this program. Prepares first.
+enum class unsettled : std::uint8_t {
+  none,
+  own_allocator,     // calls of the program's own malloc have no marks (heap_mark.hpp)
+  static_c_library,  // nothing tells its code from the program's
+};
+unsettled why_unsettled() noexcept;
 // The thread may have inherited a mask that blocks it.
 void unblock_quarantine_signal() noexcept;
 

@@ -146,6 +146,20 @@ void examine_kernel(const machine_facts& m, std::vector<remedy>& to) {
                   "each stack of its own size is a mapping", "sysctl vm.max_map_count=65530"});
 }
 
+void examine_program(const machine_facts& m, std::vector<remedy>& to) {
+  const char* const because = "threads of processes that hang run on behind a fence, none is ever stopped";
+  switch (m.unsettled) {
+    case sched::unsettled::none: to.push_back({grade::good, "allocator: marked", "", ""}); break;
+    case sched::unsettled::own_allocator:
+      to.push_back({grade::advice, "allocator: this program's own, without marks", because,
+                    "an allocator that is a shared library, linked or by LD_PRELOAD"});
+      break;
+    case sched::unsettled::static_c_library:
+      to.push_back({grade::advice, "C library: linked statically", because, "a program without -static"});
+      break;
+  }
+}
+
 void examine_cpus(const machine_facts& m, const config::plan& plan, std::vector<remedy>& to) {
   const auto may_use = [&](unsigned cpu) {
     return std::find(m.cpus.begin(), m.cpus.end(), cpu) != m.cpus.end();
@@ -208,6 +222,7 @@ machine_facts look_at_machine() {
   if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
     for (unsigned i = 0; i < CPU_SETSIZE; ++i)
       if (CPU_ISSET(i, &allowed)) m.cpus.push_back(i);
+  m.unsettled = sched::why_unsettled();
   return m;
 }
 
@@ -215,6 +230,7 @@ std::vector<remedy> examine(const machine_facts& m, const config::plan* plan) {
   std::vector<remedy> all;
   examine_limits(m, plan, all);
   examine_kernel(m, all);
+  examine_program(m, all);
   all.push_back({grade::good, "CPUs: " + std::to_string(m.cpus.size()), "", ""});
   if (!plan) return all;
   examine_cpus(m, *plan, all);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <leat/config/plan.hpp>
+#include <leat/sched/quarantine.hpp>
 
 namespace leat::services {
 
@@ -30,6 +31,8 @@ struct machine_facts {
   int overcommit = 0;               // vm.overcommit_memory
   std::uint64_t maps = no_limit;    // vm.max_map_count
   std::vector<unsigned> cpus = {};  // those that this program may use
+  // Of this program: why threads of processes that hang are never stopped.
+  sched::unsettled unsettled = sched::unsettled::none;
 };
 machine_facts look_at_machine();
 
