@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include <cstdio>
+#include <cstdlib>
 
 #include <leat/net/signals.hpp>
 
@@ -28,6 +29,14 @@ std::atomic<int> beats{0};
 [[gnu::noinline]] void spin() {
   volatile unsigned turns = 0;
   for (;;) turns = turns + 1;
+}
+
+[[gnu::noinline]] void read_for_ever() {
+  int ends[2];
+  char c = 0;
+  if (::pipe(ends) == 0)
+    while (::read(ends[0], &c, 1) < 0) {
+    }
 }
 
 class hard_to_make : public process {
@@ -226,6 +235,39 @@ TEST_CASE("one that swallows its stop when others restart, or at the end, is qua
   }
 }
 
+TEST_CASE("the ledger tells what has become of the threads of quarantined processes") {
+  if (fiber::under_tsan) return;
+  log_catcher log;
+  const config::plan p = plan_with("acts", "", "hang = \"30ms\"\ngrace = \"10ms\"\n");
+  static std::atomic<bool> released;
+  released = false;
+  act = [](int run, const in<number>&) {
+    if (run == 1) spin();
+    if (run == 2) read_for_ever();
+    // Below a frame of the C library its thread is neither left nor stopped.
+    int two[] = {2, 1};
+    if (run == 3)
+      std::qsort(two, 2, sizeof two[0], [](const void*, const void*) {
+        while (!released) {
+        }
+        return 0;
+      });
+    wait_for_stop();
+  };
+  ledger l =
+      run_until_sigterm(p, [] { CHECK(eventually([] { return act_runs == 4 && stats().fenced == 1; })); });
+  released = true;
+  INFO(log.text());
+  CHECK(process_of(l, p, "p").quarantined == 3);
+  CHECK(l.fenced == 1);
+  CHECK(l.frozen == 1);
+  CHECK(l.back == 1);
+  CHECK(to_text(l, p).find("\nthreads of quarantined processes: fenced 1, frozen 1, back 1\n") !=
+        std::string::npos);
+  l.fenced = l.frozen = l.back = 0;
+  CHECK(to_text(l, p).find("threads of quarantined") == std::string::npos);
+}
+
 namespace {
 
 pthread_mutex_t of_a_library = PTHREAD_MUTEX_INITIALIZER;
@@ -272,15 +314,7 @@ restart = { when = "never" }
 }  // namespace
 
 LEAT_CHILD(waits_for_one_that_computes) { wait_for_a_held_lock(spin); }
-LEAT_CHILD(waits_for_one_that_reads) {
-  wait_for_a_held_lock([] {
-    int ends[2];
-    char c = 0;
-    if (::pipe(ends) == 0)
-      while (::read(ends[0], &c, 1) < 0) {
-      }
-  });
-}
+LEAT_CHILD(waits_for_one_that_reads) { wait_for_a_held_lock(read_for_ever); }
 
 TEST_CASE("who waits for a mutex that a quarantined process holds is told whose it is, at the limit") {
   if (fiber::under_tsan) return;

@@ -368,6 +368,11 @@ ledger host::account() const {
   l.channels = wiring_.accounts();
   l.processes = processes_;
   l.failed = failed_;
+  const runtime_stats now = stats();
+  l.fenced = now.fenced;
+  l.frozen = now.frozen;
+  const auto all = static_cast<unsigned>(now.quarantined);
+  l.back = all - std::min(now.fenced + now.frozen, all);  // one may be settled between two looks
   for (const replica& r : replicas_) {
     process_account& a = l.processes[r.process];
     const incarnation* const run = running(r);

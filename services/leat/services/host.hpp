@@ -70,6 +70,8 @@ struct ledger {
   std::vector<process_account> processes;
   bool failed = false;  // a process failed for good, or had to be left behind
   bool promise = true;  // no value was left in a channel that blocks
+  // What has become of the threads of those that were quarantined (runtime_stats).
+  unsigned fenced = 0, frozen = 0, back = 0;
 };
 // A line each, as `leat run` prints it at the end.
 std::string to_text(const ledger& l, const config::plan& plan);

@@ -85,6 +85,9 @@ std::string to_text(const ledger& l, const config::plan& plan) {
     also("left behind", p.left_behind);
     text += ", longest run " + run_text(p.longest_run) + '\n';
   }
+  if (l.fenced + l.frozen + l.back > 0)
+    text += "threads of quarantined processes: fenced " + std::to_string(l.fenced) + ", frozen " +
+            std::to_string(l.frozen) + ", back " + std::to_string(l.back) + '\n';
   return text;
 }
 
