@@ -2,7 +2,7 @@
 //
 // The end of an overrun: the G is fenced and has ended for everybody else; then its thread is settled.
 // Nothing here allocates, frees, or takes a lock that is not Leat's own: whatever the G stands in may hold
-// all others.
+// all others. One exception: if no M rests that could take its P, start_m makes a thread, which needs the heap.
 #include <sys/syscall.h>
 #include <algorithm>
 #include <utility>
