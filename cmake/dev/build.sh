@@ -186,7 +186,7 @@ fuzz() {
   build fuzz --target "${names[@]/#/fuzz-}" || return 1
   ((workers <= ${#names[@]})) || workers=${#names[@]}
   local each=$((seconds * workers / ${#names[@]}))
-  step fuzz "what broke it is in build/fuzz/found; build/fuzz/bin/fuzz-NAME FILE runs it again" \
+  step fuzz "what broke it is in build/fuzz/found; build/fuzz/bin/fuzz-NAME FILE runs it again; keep it in tests/fuzz/finds/NAME" \
     "${runner[@]}" bash cmake/dev/fuzz.sh "$workers" "$((each > 0 ? each : 1))" "${names[@]}"
   status=$?
   passed=$((passed + $(grep -c '^ok ' build/logs/fuzz.log))) failed=$((failed + $(grep -c '^FAILED ' build/logs/fuzz.log)))

@@ -101,7 +101,7 @@ soak_one() {
     fuzz/*)
       sanitizer_runner clang++ address || return $?
       build fuzz --target "fuzz-$what" || return 1
-      step "$log" "what broke it is in build/fuzz/found; build/fuzz/bin/fuzz-$what FILE runs it again" \
+      step "$log" "what broke it is in build/fuzz/found; build/fuzz/bin/fuzz-$what FILE runs it again; keep it in tests/fuzz/finds/$what" \
         "${runner[@]}" bash cmake/dev/fuzz.sh 1 "$seconds" "$what" || return 1
       runner=() ;;
     # Gs that allocate until they are quarantined; nobody may be stopped inside the allocator. 80 a second on two cores: its

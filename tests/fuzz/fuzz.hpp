@@ -5,7 +5,8 @@
 //
 //   LEAT_FUZZ_TARGET("json", run, seeds)
 //
-// fuzz-json --seeds FOLDER writes the latter there, one file each; any other words are libFuzzer's.
+// fuzz-json --seeds FOLDER writes the latter there, one file each; any other words are libFuzzer's. An input that once
+// broke it is a file of finds/json, and one of those it begins with from then on.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace leat::fuzz {
@@ -55,11 +57,23 @@ inline inputs files_in(const std::string& folder) {
   return all;
 }
 
+inline const std::string finds_folder = LEAT_TESTS "/fuzz/finds";
+
+inline inputs finds_of(std::string_view name) {
+  const std::string folder = finds_folder + '/' + std::string(name);
+  return std::filesystem::exists(folder) ? files_in(folder) : inputs();
+}
+inline inputs inputs_of(const target& t) {
+  inputs all = t.seeds();
+  for (std::string& input : finds_of(t.name)) all.push_back(std::move(input));
+  return all;
+}
+
 #ifdef LEAT_FUZZER
 inline int write_seeds(const target& t, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   std::size_t n = 0;
-  for (const std::string& input : t.seeds()) {
+  for (const std::string& input : inputs_of(t)) {
     std::ofstream out(folder / ("seed-" + std::to_string(n++)), std::ios::binary);
     if (!out.write(input.data(), static_cast<std::streamsize>(input.size()))) return 1;
   }
