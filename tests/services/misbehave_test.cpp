@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 
 #include "misbehaving.hpp"
@@ -212,6 +213,9 @@ TEST_CASE("a crash names the process that was running, its incarnation, and what
   INFO(child.output);
   CHECK(child.exit_code != 0);
   CHECK(child.said("by SIGABRT, in G "));
+  // Not only where abort() stands in the C library: its callers, which addr2line knows.
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+  if (!fiber::under_asan) CHECK(count_of(child.output, ' ' + self + "+0x") >= 3);
   CHECK(child.said("leat: that is process 'culprit' (acts, t.toml:8), incarnation 2\n"));
   const std::size_t at = child.output.find("leat: channel s/c: sent ");
   REQUIRE(at != std::string::npos);
