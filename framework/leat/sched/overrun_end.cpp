@@ -5,6 +5,8 @@
 // all others. One exception: if no M rests that could take its P, start_m makes a thread, which needs the heap.
 #include <sys/syscall.h>
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <utility>
 
 #include <leat/base/cpu.hpp>
@@ -211,6 +213,26 @@ std::int64_t overrun_patrol::look_at_fenced(M& m, std::int64_t now) noexcept {
   return ask(m, probe::settle, now);
 }
 
+namespace {
+
+// Once per program: it is the same with the next.
+void tell_refusal(int error) noexcept {
+  static std::atomic<bool> told{false};
+  if (error == ESRCH || told.exchange(true, std::memory_order_relaxed)) return;
+  if (error == EAGAIN)
+    log_error(
+        "sched",
+        "no more signals are queued (LimitSIGPENDING= of its unit, ulimit -i): threads of quarantined Gs are "
+        "asked later where they stand");
+  else
+    log_error(
+        "sched",
+        "tgkill is refused (SystemCallFilter= of its unit, seccomp): threads of quarantined Gs are not asked "
+        "where they stand, and none is stopped");
+}
+
+}  // namespace
+
 std::int64_t overrun_patrol::ask(M& m, probe::state question, std::int64_t now) noexcept {
   run_note& n = m.note;
   m.asked.entries = n.entries;
@@ -225,6 +247,7 @@ std::int64_t overrun_patrol::ask(M& m, probe::state question, std::int64_t now) 
   if (question == probe::where) m.asked.frames = 0;
   const put p = put_question(m, question);
   if (p == put::done) return now + look_every;
+  if (p == put::refused) tell_refusal(errno);
   close_question(n);
   if (question == probe::where) return now;  // told without a trace
   if (p == put::refused && !m.asked.no_place) n.goes_on = true;

@@ -419,8 +419,11 @@ put put_question(M& m, probe::state question) noexcept {
   m.asked.word.store(question, std::memory_order_seq_cst);  // pairs with answer
   if (m.asked.under_way.exchange(1, std::memory_order_seq_cst) != 0) return put::done;
   if (::syscall(SYS_tgkill, ::getpid(), m.tid.load(std::memory_order_relaxed), number) == 0) return put::done;
+  const int why = errno;
   m.asked.under_way.store(0, std::memory_order_relaxed);
-  return withdraw_question(m) ? put::refused : put::done;
+  const bool withdrawn = withdraw_question(m);
+  errno = why;
+  return withdrawn ? put::refused : put::done;
 }
 
 probe::state read_answer(M& m) noexcept {
