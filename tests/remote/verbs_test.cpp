@@ -172,19 +172,38 @@ TEST_CASE("tap prints values with channel and number, and what was not shown") {
 }
 
 TEST_CASE("tap knows the shares of a channel, and several channels at once") {
-  const scene s(answering(
-      ndjson("{\"channel\":\"x\",\"seq\":1,\"value\":1}\n{\"channel\":\"x\",\"end\":\"count\"}\n")));
-  const child_result r = s.leat({"tap", "smoothed@log", "raw"});
+  const scene s(
+      answering(ndjson("{\"channel\":\"climate/smoothed@climate/log\",\"seq\":1,\"value\":1}\n"
+                       "{\"channel\":\"climate/raw\",\"seq\":1,\"value\":1}\n"
+                       "{\"channel\":\"climate/smoothed@climate/log\",\"end\":\"stopped\",\"not_shown\":1}\n"
+                       "{\"channel\":\"climate/raw\",\"end\":\"stopped\",\"not_shown\":2}\n")));
+  const child_result r = s.leat({"tap", "smoothed@log", "raw", "climate/raw"});
   CHECK(r.exited(0));
   CHECK(r.said("climate/smoothed@climate/log #1 1\n"));
   CHECK(r.said("climate/raw #1 1\n"));
-  CHECK(r.said("2 shown, 0 not shown\n"));
-  bool share = false;
-  for (const fake_request& x : s.deployment.requests())
-    share = share || x.target == "/v1/tap?channel=climate/smoothed&reader=climate/log";
-  CHECK(share);
+  CHECK(r.said("2 shown, 3 not shown: climate has ended\n"));
+  CHECK(s.deployment.requests().back().target ==
+        "/v1/tap?channel=climate/smoothed%40climate/log&channel=climate/raw");
   CHECK(s.leat({"tap", "raw@log"}).said("have no shares of their own"));
   CHECK(s.leat({"tap", "smoothed@nobody"}).exited(1));
+}
+
+TEST_CASE("a tap that has shown enough reads on until it knows what was not shown") {
+  const std::string values =
+      "{\"channel\":\"climate/raw\",\"seq\":4,\"value\":1}\n{\"channel\":\"climate/"
+      "raw\",\"seq\":9,\"value\":2}\n";
+  const std::string end =
+      R"({"channel":"climate/raw","end":"count","shown":2,"not_shown":7,"not_matching":5})";
+  child_result r = scene(answering(ndjson(values + end + '\n'))).leat({"tap", "raw", "--count", "2"});
+  CHECK(r.exited(0));
+  CHECK(r.output == "climate/raw #4 1\nclimate/raw #9 2\n2 shown, 7 not shown\n");
+  r = scene(answering(ndjson(values + end + '\n')))
+          .leat({"tap", "raw", "--count", "2", "--where", "value > 0"});
+  CHECK(r.said("2 shown, 7 not shown, 5 not matching\n"));
+  // Values too many are none that were shown; a deployment that does not come to its end is not believed.
+  r = scene(answering(ndjson(values + values))).leat({"tap", "raw", "--count", "2"});
+  CHECK(r.exited(0));
+  CHECK(r.output == "climate/raw #4 1\nclimate/raw #9 2\n2 shown, at least 2 not shown\n");
 }
 
 TEST_CASE("tap tells when the deployment goes away, breaks its word, or refuses") {
@@ -197,7 +216,7 @@ TEST_CASE("tap tells when the deployment goes away, breaks its word, or refuses"
   CHECK(r.said("a line that is no JSON came"));
   r = scene(answering(http_text(403, R"({"error":"this door lets nobody tap"})"))).leat({"tap", "raw"});
   CHECK(r.exited(1));
-  CHECK(r.said("leat: climate/raw: this door lets nobody tap\n"));
+  CHECK(r.output == "leat: climate/raw: this door lets nobody tap\n");
 }
 
 TEST_CASE("a tap that is interrupted tells what was not shown") {

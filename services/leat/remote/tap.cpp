@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `leat tap`: values as they pass, a line each. One connection for each channel, all of them polled together with the
-// signals that end it; what the deployment could not show is counted and told.
+// `leat tap`: values as they pass, a line each. One connection for up to 16 channels, all of them polled together with
+// the signals that end it; what the deployment could not show is counted and told.
 #include <poll.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <optional>
 
 #include <leat/remote/asking.hpp>
 #include <leat/remote/signal_watch.hpp>
@@ -51,12 +51,25 @@ class tap_output {
   std::FILE* to_;
 };
 
-struct tapped {
-  std::string name;  // "climate/raw@climate/log"
-  std::unique_ptr<exchange> link;
-  std::string rest = {};  // a line that is not whole yet
+// As many channels as the deployment shows at one connection: then `--count` is that of all of them.
+constexpr std::size_t most_of_link = 16;
+// For the last word of a deployment that has shown enough.
+constexpr std::chrono::seconds for_the_end{5};
+
+struct tap_link {
+  std::vector<std::string> channels;  // "climate/raw@climate/log"
+  std::unique_ptr<exchange> link = {};
+  std::string rest = {};     // a line that is not whole yet
+  std::uint64_t values = 0;  // that came here
+  std::size_t ended = 0;     // of its channels
+  bool stopped = false;
+
+  bool has_ended() const noexcept { return ended >= channels.size(); }
+};
+
+struct tap_counts {
   std::uint64_t not_shown = 0, not_matching = 0;
-  bool ended = false, stopped = false;
+  std::uint64_t came_late = 0;  // values that came when enough had been shown
 };
 
 class tap_session {
@@ -66,41 +79,33 @@ class tap_session {
 
   void add(const std::string& word, const deployment_state& s) {
     const std::size_t at = word.find('@');
-    const std::string channel = full_channel(word.substr(0, at), s);
-    std::string target = "/v1/tap?channel=" + escaped_for_query(channel), name = channel;
+    std::string name = full_channel(word.substr(0, at), s);
     if (at != std::string::npos) {
       std::vector<std::string> readers;
       for (const channel_state& c : s.channels)
-        if (c.name == channel && !c.reader.empty()) readers.push_back(c.reader);
+        if (c.name == name && !c.reader.empty()) readers.push_back(c.reader);
       if (readers.empty())
-        throw failure(exit_failed, s.name + ": the readers of '" + channel +
+        throw failure(exit_failed, s.name + ": the readers of '" + name +
                                        "' have no shares of their own; tap it without '@'");
-      const std::string reader = full_name(word.substr(at + 1), readers, "reader", s);
-      target += "&reader=" + escaped_for_query(reader);
-      name += '@' + reader;
+      name += '@' + full_name(word.substr(at + 1), readers, "reader", s);
     }
-    if (request_.rate > 0) {
-      char rate[32];
-      std::snprintf(rate, sizeof rate, "&rate=%g", request_.rate);
-      target += rate;
-    }
-    if (!request_.where.empty()) target += "&where=" + escaped_for_query(request_.where);
-    if (request_.count > 0) target += "&count=" + std::to_string(request_.count);
-    all_.push_back({name, std::make_unique<exchange>(to_, http_request{.target = target})});
+    if (!counts_.try_emplace(name).second) return;
+    if (all_.empty() || all_.back().channels.size() == most_of_link) all_.emplace_back();
+    all_.back().channels.push_back(name);
   }
 
   // Until a signal comes, all have ended or enough was shown.
   void run() {
+    for (tap_link& l : all_) l.link = std::make_unique<exchange>(to_, http_request{.target = target_of(l)});
     signal_watch signals({SIGINT, SIGTERM, SIGHUP});
-    time_point heard = now();
+    time_point heard = now(), had_enough = time_point::max();
     for (;;) {
       std::vector<pollfd> waits{{signals.fd(), POLLIN, 0}};
       bool some = false;
-      for (tapped& t : all_) {
-        t.link->advance();
-        if (take_lines(t)) some = true;
-        if (enough()) return output_.flush();
-        if (!t.ended) waits.push_back({t.link->fd(), t.link->wants(), 0});
+      for (tap_link& l : all_) {
+        l.link->advance();
+        if (take_lines(l)) some = true;
+        if (is_awaited(l)) waits.push_back({l.link->fd(), l.link->wants(), 0});
       }
       output_.flush();
       if (waits.size() == 1) return;
@@ -108,6 +113,9 @@ class tap_session {
         interrupted_ = true;
         return;
       }
+      // What was not shown is known when it has said its last.
+      if (enough()) had_enough = std::min(had_enough, now());
+      if (enough() && now() - had_enough > for_the_end) return;
       // It sends an empty line every five seconds when nothing passes.
       if (some) heard = now();
       if (now() - heard > std::chrono::seconds(30))
@@ -116,66 +124,98 @@ class tap_session {
     }
   }
 
+  // Something was shown, or could have been.
+  bool has_begun() const noexcept { return begun_; }
   std::string told() const {
     std::uint64_t missed = 0, others = 0;
     // Behind the "^C" that a terminal shows.
     const char* const begin = interrupted_ && ::isatty(STDERR_FILENO) == 1 ? "\n" : "";
-    for (const tapped& t : all_) missed += t.not_shown, others += t.not_matching;
-    return begin + std::to_string(shown_) + " shown, " + std::to_string(missed) + " not shown" +
-           (others > 0 ? ", " + std::to_string(others) + " not matching" : std::string());
+    for (const auto& [name, c] : counts_) missed += c.not_shown + c.came_late, others += c.not_matching;
+    const bool all =
+        !enough() || std::all_of(all_.begin(), all_.end(), [](const tap_link& l) { return l.has_ended(); });
+    return begin + std::to_string(shown_) + (all ? " shown, " : " shown, at least ") +
+           std::to_string(missed) + " not shown" +
+           (request_.where.empty() ? std::string() : ", " + std::to_string(others) + " not matching");
   }
   bool stopped() const {
-    return std::any_of(all_.begin(), all_.end(), [](const tapped& t) { return t.stopped; });
+    return std::any_of(all_.begin(), all_.end(), [](const tap_link& l) { return l.stopped; });
   }
 
  private:
   bool enough() const { return request_.count > 0 && shown_ >= request_.count; }
+  // One that has not shown as many as it may has no reason to end.
+  bool is_awaited(const tap_link& l) const {
+    return !l.has_ended() && !l.link->done() && (!enough() || l.values >= request_.count);
+  }
+
+  std::string target_of(const tap_link& l) const {
+    std::string target = "/v1/tap";
+    for (const std::string& c : l.channels)
+      target += (&c == &l.channels.front() ? "?channel=" : "&channel=") + escaped_for_query(c);
+    if (request_.rate > 0) {
+      char rate[32];
+      std::snprintf(rate, sizeof rate, "&rate=%g", request_.rate);
+      target += rate;
+    }
+    if (!request_.where.empty()) target += "&where=" + escaped_for_query(request_.where);
+    if (request_.count > 0) target += "&count=" + std::to_string(request_.count);
+    return target;
+  }
 
   // True: something came.
-  bool take_lines(tapped& t) {
-    http_answer& a = t.link->answer();
+  bool take_lines(tap_link& l) {
+    http_answer& a = l.link->answer();
+    const std::string who = joined(l.channels, ", ");
     if (a.has_head() && a.status() != 200) {
-      if (t.link->done()) throw failure(exit_failed, t.name + ": " + error_of(a.status(), a.body()));
+      if (l.link->done()) throw failure(exit_failed, who + ": " + error_of(a.status(), a.body()));
       return false;
     }
-    t.rest += a.body();
+    begun_ = begun_ || a.has_head();
+    l.rest += a.body();
     const bool some = !a.body().empty();
     a.body().clear();
     std::size_t begin = 0;
-    for (std::size_t end = 0; !enough() && (end = t.rest.find('\n', begin)) != std::string::npos;
-         begin = end + 1)
-      take_line(t, std::string_view(t.rest).substr(begin, end - begin));
-    t.rest.erase(0, begin);
-    if (t.rest.size() > http_answer::longest_body) throw failure(exit_failed, t.name + ": a line has no end");
-    if (t.link->done() && !t.ended && !enough())
-      throw failure(exit_failed, t.name + ": the deployment went away" +
-                                     (t.link->failed() ? " (" + t.link->fault() + ")" : std::string()));
+    for (std::size_t end = 0; (end = l.rest.find('\n', begin)) != std::string::npos; begin = end + 1)
+      take_line(l, who, std::string_view(l.rest).substr(begin, end - begin));
+    l.rest.erase(0, begin);
+    if (l.rest.size() > http_answer::longest_body) throw failure(exit_failed, who + ": a line has no end");
+    if (l.link->done() && !l.has_ended() && !enough())
+      throw failure(exit_failed, who + ": the deployment went away" +
+                                     (l.link->failed() ? " (" + l.link->fault() + ")" : std::string()));
     return some;
   }
 
-  void take_line(tapped& t, std::string_view line) {
+  void take_line(tap_link& l, const std::string& who, std::string_view line) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || t.ended) return;
+    if (line.empty() || l.has_ended()) return;
     const json_result r = read_json(line);
-    if (!r.value) throw failure(exit_failed, t.name + ": a line that is no JSON came: " + r.fault.text);
+    if (!r.value) throw failure(exit_failed, who + ": a line that is no JSON came: " + r.fault.text);
+    const std::string name = printable(r.value->text_of("channel"));
+    tap_counts& c = counts_[name];
+    const json* const v = r.value->find("value");
+    if (v && enough()) {
+      ++l.values, ++c.came_late;
+      return;
+    }
     if (raw_) output_.line(std::string(line));
-    if (!r.value->find("end")) t.not_matching += r.value->count_of("not_matching");
-    if (const json* const v = r.value->find("value")) {
-      ++shown_;
+    if (v) {
+      ++l.values, ++shown_;
       const json* const seq = r.value->find("seq");
       if (!raw_)
-        output_.line(t.name + " #" + (seq ? printable(seq->text) : std::string("?")) + ' ' +
+        output_.line(name + " #" + (seq ? printable(seq->text) : std::string("?")) + ' ' +
                      printable(v->source(line)));
     } else if (r.value->find("end")) {
-      t.ended = true;
-      t.stopped = r.value->text_of("end") == "stopped";
-      t.not_shown = std::max(t.not_shown, r.value->count_of("not_shown"));
-      t.not_matching = std::max(t.not_matching, r.value->count_of("not_matching"));
-    } else if (const std::uint64_t missed = r.value->count_of("not_shown"); missed > 0) {
-      t.not_shown += missed;
-      if (!raw_) {
+      ++l.ended;
+      l.stopped = l.stopped || r.value->text_of("end") == "stopped";
+      c.not_shown = std::max(c.not_shown, r.value->count_of("not_shown"));
+      c.not_matching = std::max(c.not_matching, r.value->count_of("not_matching"));
+    } else {
+      c.not_matching += r.value->count_of("not_matching");
+      const std::uint64_t missed = r.value->count_of("not_shown");
+      c.not_shown += missed;
+      if (missed > 0 && !raw_) {
         output_.flush();  // what came before stands before it
-        complain(t.name + " ... " + std::to_string(missed) + " not shown\n");
+        complain(name + " ... " + std::to_string(missed) + " not shown\n");
       }
     }
   }
@@ -184,9 +224,10 @@ class tap_session {
   const endpoint& to_;
   bool raw_;
   tap_output output_;
-  std::vector<tapped> all_;
+  std::vector<tap_link> all_;
+  std::map<std::string, tap_counts> counts_;  // by channel
   std::uint64_t shown_ = 0;
-  bool interrupted_ = false;
+  bool begun_ = false, interrupted_ = false;
 };
 
 }  // namespace
@@ -200,7 +241,7 @@ int tap(const request& r) {
     session.run();
   } catch (const failure&) {
     std::fflush(stdout);
-    complain(session.told() + '\n');
+    if (session.has_begun()) complain(session.told() + '\n');
     throw;
   }
   complain(session.told() + (session.stopped() ? ": " + s.name + " has ended" : "") + '\n');
