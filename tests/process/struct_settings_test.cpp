@@ -53,6 +53,22 @@ class logs_in : public leat::process {
 };
 LEAT_PROCESS_AS("logs-in", logs_in, "has structures with options");
 
+struct credentials {
+  std::string user = "me";
+  std::string password;
+};
+LEAT_SETTINGS(credentials, user, (password, leat::secret(leat::validated_by(no_space))));
+
+class keeps_secrets : public leat::process {
+ public:
+  leat::setting<credentials> one{this, "one", leat::help{"the account"}};
+  leat::setting<std::vector<credentials>> more{this, "more"};
+  leat::setting<std::vector<std::string>> tokens{this, "tokens", {}, "", leat::secret()};
+  leat::setting<int, leat::live> pin{this, "pin", 1234, "", leat::secret(leat::between(0, 9999))};
+  void run() override {}
+};
+LEAT_PROCESS_AS("keeps-secrets", keeps_secrets, "has settings that nobody is shown");
+
 class nothing_given : public leat::process {
  public:
   leat::setting<retry_rule> again{this, "again"};
@@ -184,4 +200,24 @@ TEST_CASE("a class tells the fields of its structures: types, defaults, limits, 
   }
   CHECK(find(find(c->settings, "again").fields, "pause").default_value == value(2s));
   CHECK(find(c->settings, "rule").live);
+}
+
+TEST_CASE("of a secret nobody is shown more than that there is one, at any depth") {
+  const leat::class_schema* const c = leat::program_catalog().find_class("keeps-secrets");
+  REQUIRE(c);
+  const value login(value::table{{"user", {}, value("you")}, {"password", {}, value("open-sesame")}});
+  const auto shown = [&](const char* name, const value& v) {
+    return leat::to_text(leat::shown_value(find(c->settings, name), v));
+  };
+  const std::string hidden = "{ user = \"you\", password = \"(hidden)\" }";
+  CHECK(shown("one", login) == hidden);
+  CHECK(shown("more", value(value::list{login, login})) == '[' + hidden + ", " + hidden + ']');
+  CHECK(shown("tokens", value(value::list{value("open-sesame")})) == "\"(hidden)\"");
+  CHECK(shown("pin", value(4321)) == "\"(hidden)\"");
+  // What is empty is none.
+  CHECK(shown("tokens", value(value::list{})) == "[]");
+  CHECK(shown("one", value(value::table{{"password", {}, value("")}})) == R"({ password = "" })");
+  // Limits and validators count as ever.
+  CHECK(find(c->settings, "pin").most == value(9999));
+  CHECK((find(find(c->settings, "one").fields, "password").validate_text == &no_space));
 }

@@ -52,12 +52,14 @@ TEST_CASE("describe shows the fields of a structure, with type, limits, default 
         "      pause     duration of at least \"1ms\", default \"250ms\"  # between two attempts\n");
   const std::string json = leat::services::describe_json(*c);
   const std::string fields =
-      R"("fields":[{"name":"host","type":"text","required":true,"live":false,"default":"","help":"whom to ask"},)"
-      R"({"name":"attempts","type":"integer 1 to 9","required":false,"live":false,"default":"3","help":""},)"
+      R"("fields":[{"name":"host","type":"text","required":true,"live":false,"secret":false,"default":"","help":"whom to ask"},)"
+      R"({"name":"attempts","type":"integer 1 to 9","required":false,"live":false,"secret":false,"default":"3","help":""},)"
       R"({"name":"pause","type":"duration of at least \"1ms\"","required":false)";
-  CHECK(has(json, R"("name":"first","type":"{ host, attempts, pause }","required":true,"live":false,)"
-                  R"("default":"","help":"the first",)" +
-                      fields));
+  CHECK(
+      has(json,
+          R"("name":"first","type":"{ host, attempts, pause }","required":true,"live":false,"secret":false,)"
+          R"("default":"","help":"the first",)" +
+              fields));
   CHECK(has(json, R"("default":"[]","help":"",)" + fields));
 }
 

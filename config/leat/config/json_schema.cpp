@@ -126,7 +126,7 @@ std::string setting_json(const setting_schema& s) {
   object out;
   describe_setting(out, s);
   if (const std::string text = description_of(s); !text.empty()) out.text("description", text);
-  if (s.default_value) out.raw("default", json_of(s.default_value));
+  if (s.default_value) out.raw("default", json_of(shown_value(s, s.default_value)));
   return out.done();
 }
 

@@ -16,6 +16,28 @@ bool may_become(value_kind from, value_kind to) noexcept {
   }
 }
 
+value shown_value(const setting_schema& s, const value& v) {
+  const auto* const text = v.get_if<std::string>();
+  const auto* const list = v.get_if<value::list>();
+  const auto* const table = v.get_if<value::table>();
+  const bool empty = !v || (text && text->empty()) || (list && list->empty()) || (table && table->empty());
+  if (empty) return v;
+  if (s.secret) return value("(hidden)");
+  if (list && !s.element.empty()) {
+    value::list shown;
+    for (const value& e : *list) shown.push_back(shown_value(s.element.front(), e));
+    return value(std::move(shown));
+  }
+  if (!table) return v;
+  value::table shown;
+  for (const value_member& m : *table) {
+    const setting_schema* of = find_setting(s.fields, m.key);
+    if (!of && !s.element.empty()) of = &s.element.front();
+    shown.push_back({m.key, m.key_at, of ? shown_value(*of, m.value) : m.value});
+  }
+  return value(std::move(shown));
+}
+
 const char* to_string(port_direction d) noexcept { return d == port_direction::in ? "in" : "out"; }
 
 std::string describe_type(const setting_schema& s) {

@@ -59,7 +59,8 @@ struct setting_schema {
   // Must be given, unless there is a default. A setting that is neither is left out of the checked table when
   // the file does not give it.
   bool required = false;
-  bool live = false;  // can be set while the process runs
+  bool live = false;    // can be set while the process runs
+  bool secret = false;  // who looks sees shown_value
   value default_value = {};
   std::string help = {};
   // Not empty: a text, or a list of texts, that names fields of the records at this port; and what they hold.
@@ -69,6 +70,9 @@ struct setting_schema {
   text_validator validate_text = nullptr;
   value_validator validate = nullptr;
 };
+
+// What may be shown of a value: in the place of a secret that is not empty there is the text "(hidden)".
+value shown_value(const setting_schema& s, const value& v);
 
 // "integer 1 to 1024", "list of duration", "one of \"skip\" \"burst\"".
 std::string describe_type(const setting_schema& s);

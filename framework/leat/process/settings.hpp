@@ -56,6 +56,7 @@ struct limits {
   value most = {};
   text_validator validate_text = nullptr;
   value_validator validate = nullptr;
+  bool secret = false;
 };
 template <class Least, class Most>
 limits between(Least least, Most most) {
@@ -75,6 +76,13 @@ limits at_most(T most) {
 //   leat::setting<std::string> host{this, "host", leat::required, "whom to ask", leat::validated_by(no_host)};
 inline limits validated_by(text_validator f) { return {{}, {}, f, nullptr}; }
 inline limits validated_by(value_validator f) { return {{}, {}, nullptr, f}; }
+// A password, a token, what has one in it: nobody is shown it at the control door. Around limits, or alone:
+//
+//   leat::setting<std::string> token{this, "token", "", "sent with each request", leat::secret()};
+inline limits secret(limits l = {}) {
+  l.secret = true;
+  return l;
+}
 // The same for settings that depend on one another; the value is the table of all.
 class settings_validator {
  public:

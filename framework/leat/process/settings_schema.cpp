@@ -55,6 +55,7 @@ void add_limits(setting_schema& s, const type_shape& shape, const limits& l) {
     s.validate_text = l.validate_text;
   }
   s.validate = l.validate;
+  s.secret = l.secret;
 }
 
 void add_options(setting_schema& s, const field_shape& f) {

@@ -150,19 +150,21 @@ outcome controls::process(std::string_view name) {
       for (const setting_schema& s : p.type->settings) {
         const value* v = changed ? changed->find(s.name) : nullptr;
         if (!v) v = p.settings.find(s.name);
+        const value shown = v ? shown_value(s, *v) : value();
         w.object([&] {
           w.member("name", s.name);
-          w.member("text", v ? to_text(*v) : std::string());
-          const auto kind = v ? v->kind() : value_kind::none;
+          w.member("text", v ? to_text(shown) : std::string());
+          const value_kind kind = shown.kind();
           if (kind == value_kind::none)
             w.member_null("value");
           else if (kind == value_kind::boolean || kind == value_kind::integer || kind == value_kind::real)
-            w.member_raw("value", to_text(*v));
+            w.member_raw("value", to_text(shown));
           else if (kind == value_kind::text)
-            w.member("value", v->get<std::string>());
+            w.member("value", shown.get<std::string>());
           else
-            w.member("value", to_text(*v));
+            w.member("value", to_text(shown));
           w.member("live", s.live);
+          w.member("secret", s.secret);
           w.member("help", s.help);
         });
       }

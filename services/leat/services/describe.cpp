@@ -22,11 +22,12 @@ void add_settings(std::string& text, const std::vector<setting_schema>& settings
   for (const setting_schema& s : settings) {
     text += indent + padded(s.name, width) + "  " + describe_type(s);
     if (s.default_value) {
-      text += ", default " + to_text(s.default_value);
+      text += ", default " + to_text(shown_value(s, s.default_value));
     } else if (s.required) {
       text += ", required";
     }
     if (s.live) text += ", live";
+    if (s.secret) text += ", secret";
     if (!s.help.empty()) text += "  # " + s.help;
     text += '\n';
     add_settings(text, s.fields, indent + "  ");
@@ -41,8 +42,9 @@ std::string settings_json(const std::vector<setting_schema>& settings) {
     if (text.size() > 1) text += ',';
     text += "{\"name\":" + in_quotes(s.name) + ",\"type\":" + in_quotes(describe_type(s)) +
             ",\"required\":" + (s.required && !s.default_value ? "true" : "false") +
-            ",\"live\":" + (s.live ? "true" : "false") +
-            ",\"default\":" + in_quotes(to_text(s.default_value)) + ",\"help\":" + in_quotes(s.help);
+            ",\"live\":" + (s.live ? "true" : "false") + ",\"secret\":" + (s.secret ? "true" : "false") +
+            ",\"default\":" + in_quotes(to_text(shown_value(s, s.default_value))) +
+            ",\"help\":" + in_quotes(s.help);
     const std::vector<setting_schema>& fields = s.element.empty() ? s.fields : s.element.front().fields;
     if (!fields.empty()) text += ",\"fields\":" + settings_json(fields);
     text += '}';

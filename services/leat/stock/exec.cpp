@@ -59,7 +59,8 @@ class exec : public process {
                                  validated_by(validate_optional_folder)};
   setting<std::vector<std::string>> environment{
       this, "environment", std::vector<std::string>(),
-      "on top of this program's own: \"NAME=value\" sets, \"NAME\" removes", validated_by(validate_variable)};
+      "on top of this program's own: \"NAME=value\" sets, \"NAME\" removes",
+      secret(validated_by(validate_variable))};
   format_settings format{this};
   setting<std::string> field{this, "field", "line", "the field that format = \"text\" writes to it",
                              validated_by(validate_field_name)};

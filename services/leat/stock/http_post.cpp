@@ -57,7 +57,7 @@ class http_post : public process {
                               between<nanoseconds>(0s, 1h)};
   setting<std::vector<std::string>> headers{this, "headers", std::vector<std::string>(),
                                             "further fields of the head: \"Authorization: Bearer ...\"",
-                                            validated_by(validate_header)};
+                                            secret(validated_by(validate_header))};
   setting<nanoseconds> connect_time{this, "connect_time", 5s, "longest time to get a connection",
                                     between<nanoseconds>(10ms, 1h)};
   setting<nanoseconds> answer_time{this, "answer_time", 10s, "longest time to send and be answered",

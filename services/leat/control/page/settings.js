@@ -22,13 +22,19 @@ function settingsSection(n) {
     const line = make('div', list, 'setting');
     const label = make('label', line, '', s.name);
     label.title = s.help ?? '';
-    const before = s.value ?? parsed(s.text);
-    const was = typeof before === 'string' ? before : s.text ?? JSON.stringify(before);
+    // Nobody is told a secret: it is typed anew, as JSON or a text.
+    const before = s.secret ? null : s.value ?? parsed(s.text);
+    const was = s.secret ? '' : typeof before === 'string' ? before : s.text ?? JSON.stringify(before);
     if (!may) {
-      make('code', line, 'value', was);
+      make('code', line, 'value', s.secret ? s.value ?? '' : was);
     } else {
       const input = make('input', line, 'value');
       input.value = was;
+      if (s.secret) {
+        input.type = 'password';
+        input.autocomplete = 'off';
+        input.placeholder = s.value ?? '';
+      }
       input.spellcheck = false;
       input.setAttribute('aria-label', s.name);
       const button = make('button', line, '', s.live ? 'Set' : 'Set, restart');
