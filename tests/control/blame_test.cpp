@@ -22,6 +22,7 @@ activity receives(std::vector<queue_index> from) {
 activity is_blocked_at(std::vector<queue_index> queues) {
   return {.what = kind::sends, .queues = std::move(queues)};
 }
+activity is_restarted(std::string why) { return {.what = kind::restarts, .detail = std::move(why)}; }
 activity is_away() { return {.what = kind::is_away}; }
 
 // A deployment that does what the test says, looked at ten times a second.
@@ -349,7 +350,31 @@ TEST_CASE("one slow replica of three is named; three that are alike are named as
   CHECK(all[0].victims == victims{source});
 }
 
-TEST_CASE("a reader that is away is told of elsewhere: as a restart or a failure") {
+TEST_CASE("a reader that is being restarted is to blame, with its failure") {
+  stage s;
+  const auto source = s.process(), reader = s.process();
+  const auto q = s.queue({source}, {reader});
+  s.does(0, is_blocked_at({q}));
+  s.does(1, is_restarted("no sensor"));
+  const auto all = s.verdicts();
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].culprit == 1);
+  CHECK((all[0].does == kind::restarts));
+  CHECK(all[0].detail == "no sensor");
+  CHECK(all[0].victims == victims{source});
+  // For a moment it is no fault.
+  stage quick;
+  (void)quick.process(), (void)quick.process();
+  (void)quick.queue({source}, {reader});
+  for (int i = 0; i < 20; ++i) {
+    quick.does(0, i % 4 == 0 ? is_blocked_at({q}) : computes());
+    quick.does(1, i % 4 == 0 ? is_restarted("no sensor") : receives({q}));
+    quick.look();
+  }
+  CHECK(quick.machine().judge().empty());
+}
+
+TEST_CASE("a reader that has ended is told of elsewhere, as a failure") {
   stage s;
   const auto source = s.process(), reader = s.process();
   const auto q = s.queue({source}, {reader});

@@ -11,8 +11,8 @@
 // A culprit that waits for a value of another queue (a join) is at fault only if nobody upstream of that queue
 // is: one who waits for a culprit, or for its victims, is a victim like them.
 //
-// A burst is no fault: only what holds for most of a whole window counts. A reader that is not there holds up
-// others too, but that is told as its failure or restart, and nothing is said here.
+// A burst is no fault: only what holds for most of a whole window counts. A reader that is being restarted for so
+// long is at fault like any other; one that has ended for good is told as its failure, and nothing is said here.
 //
 // A queue is a channel, or a reader's share of one that copies.
 #pragma once
@@ -49,11 +49,12 @@ struct activity {
     timer,
     receives,  // waits for a value of one of `queues`
     sends,     // waits for room in all of `queues`
-    is_away,   // not started, ended, or being restarted
+    restarts,  // failed, and waits for its next try; `detail`: why
+    is_away,   // not started, or ended
   };
   kind what = kind::computes;
   std::vector<queue_index> queues = {};
-  std::string detail = {};  // the peer, the system call
+  std::string detail = {};  // the peer, the system call, the failure
   std::int64_t age = 0;     // ns; for how long it has waited there; 0: not known, or it does not wait
 };
 

@@ -124,7 +124,8 @@ observer::observer(const config::plan& plan, const wiring& wires, const board& r
       injected_(plan.channels.size()),
       full_since_(queues_.size(), 0),
       machine_(graph_of(plan, queues_, process_of_)),
-      drops_(queues_.size()) {}
+      drops_(queues_.size()),
+      restarts_(names_.size()) {}
 
 // --- As time goes by --------------------------------------------------------------------------------
 
@@ -180,6 +181,8 @@ void observer::tick(std::int64_t now) {
                 line->since_last, line->first ? "so far" : "more", line->in_all,
                 readers.empty() ? "nobody reads it, who" : readers);
   }
+  const std::vector<replica_row> rows = board_.rows();
+  for (std::size_t i = 0; i < rows.size(); ++i) restarts_.add(i, rows[i], now);
   if (now - looked_at_ < cpu_watch.count()) remember_cpu(now);
   const std::int64_t used = program_cpu();
   if (program_cpu_at_ > 0)

@@ -25,6 +25,7 @@
 #include <leat/sched/sight.hpp>
 #include <leat/services/board.hpp>
 #include <leat/services/drop_report.hpp>
+#include <leat/services/restart_watch.hpp>
 #include <leat/services/wiring.hpp>
 
 namespace leat::services {
@@ -52,7 +53,7 @@ class observer {
 
   // On a G of its own, until it is asked to stop.
   void run();
-  // Any G.
+  // Any G. May wait for the observer's own look.
   control::deployment_view look();
   control::deployment::health_view health() const;
   // The frames of a replica that waits, innermost first.
@@ -117,7 +118,7 @@ class observer {
   const std::string since_;
   std::vector<std::atomic<std::uint64_t>> injected_;  // by channel
 
-  leat::mutex lock_;  // what follows: the observer's G and those who look
+  mutable leat::mutex lock_;  // what follows: the observer's G and those who look
   std::deque<counters> history_;
   counters before_, last_;
   std::vector<std::int64_t> full_since_;  // by queue; 0: it is not
@@ -131,6 +132,7 @@ class observer {
   };
   std::vector<told> told_;
   drop_report drops_;
+  restart_watch restarts_;
   std::int64_t looked_at_ = 0;  // when somebody looked last
   struct cpu_mark {
     std::int64_t at;

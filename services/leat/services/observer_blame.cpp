@@ -63,6 +63,11 @@ observer::waits_by_g observer::waits_now() const {
 activity observer::activity_of(const replica_row& row, const sched::g_sight* g, const waits_by_g& at) const {
   using enum sched::wait_reason;
   activity a;
+  if (row.state == replica_state::restarts && row.failed_at != 0) {
+    a.what = activity::kind::restarts;
+    a.detail = row.failure.data();
+    return a;
+  }
   if (row.state != replica_state::runs || !g) {
     a.what = activity::kind::is_away;
     return a;
@@ -185,6 +190,10 @@ control::blame_view observer::describe(const control::verdict& v) const {
     case activity::kind::lock:
       b.kind = "lock";
       b.doing = v.detail == "join" || v.detail == "drain" ? "waits for tasks of its own" : "waits for a lock";
+      break;
+    case activity::kind::restarts:
+      b.kind = "restarts";
+      b.doing = "is being restarted: " + v.detail;
       break;
     case activity::kind::timer:
       b.kind = "timer";

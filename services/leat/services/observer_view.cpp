@@ -254,8 +254,12 @@ void observer::add_health(control::deployment_view& v, const std::vector<replica
   v.phase = to_string(furthest == deployment_phase::ended ? least : furthest);
   std::string why;
   const auto add = [&](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].state == replica_state::failed) add("process '" + names_[i] + "' has failed and stays ended");
+  const std::int64_t now = now_ns();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string wrong = rows[i].state == replica_state::failed ? "has failed and stays ended"
+                                                                     : restarts_.why(i, rows[i], now);
+    if (!wrong.empty()) add("process '" + names_[i] + "' " + wrong);
+  }
   for (std::size_t i = 0; i < services.size(); ++i)
     if (services[i].phase > deployment_phase::running && services[i].phase != deployment_phase::ended)
       add("service '" + plan_.services[i].name + "' is " + to_string(services[i].phase));
@@ -267,6 +271,7 @@ void observer::add_health(control::deployment_view& v, const std::vector<replica
 
 control::deployment::health_view observer::health() const {
   control::deployment_view v;
+  const std::lock_guard held(lock_);
   add_health(v, board_.rows());
   return {v.live, v.healthy && v.phase == "running", v.why.empty() ? v.phase : v.why};
 }
