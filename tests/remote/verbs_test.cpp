@@ -171,21 +171,23 @@ TEST_CASE("tap prints values with channel and number, and what was not shown") {
   CHECK(s.leat({"tap", "climate/raw", "--out", "/dev/full"}).exited(1));
 }
 
-TEST_CASE("tap knows the shares of a channel, and several channels at once") {
+TEST_CASE("tap takes several channels at once, and shows no reader's share") {
   const scene s(
-      answering(ndjson("{\"channel\":\"climate/smoothed@climate/log\",\"seq\":1,\"value\":1}\n"
+      answering(ndjson("{\"channel\":\"climate/smoothed\",\"seq\":1,\"value\":1}\n"
                        "{\"channel\":\"climate/raw\",\"seq\":1,\"value\":1}\n"
-                       "{\"channel\":\"climate/smoothed@climate/log\",\"end\":\"stopped\",\"not_shown\":1}\n"
+                       "{\"channel\":\"climate/smoothed\",\"end\":\"stopped\",\"not_shown\":1}\n"
                        "{\"channel\":\"climate/raw\",\"end\":\"stopped\",\"not_shown\":2}\n")));
-  const child_result r = s.leat({"tap", "smoothed@log", "raw", "climate/raw"});
+  const child_result r = s.leat({"tap", "smoothed", "raw", "climate/raw"});
   CHECK(r.exited(0));
-  CHECK(r.said("climate/smoothed@climate/log #1 1\n"));
+  CHECK(r.said("climate/smoothed #1 1\n"));
   CHECK(r.said("climate/raw #1 1\n"));
   CHECK(r.said("2 shown, 3 not shown: climate has ended\n"));
-  CHECK(s.deployment.requests().back().target ==
-        "/v1/tap?channel=climate/smoothed%40climate/log&channel=climate/raw");
-  CHECK(s.leat({"tap", "raw@log"}).said("have no shares of their own"));
-  CHECK(s.leat({"tap", "smoothed@nobody"}).exited(1));
+  CHECK(s.deployment.requests().back().target == "/v1/tap?channel=climate/smoothed&channel=climate/raw");
+  const child_result share = s.leat({"tap", "smoothed@log"});
+  CHECK(share.exited(1));
+  CHECK(share.output ==
+        "leat: climate/smoothed: a tap shows what is sent to all readers; name the channel without '@log'. "
+        "`leat top` shows what each reader has taken and lost\n");
 }
 
 TEST_CASE("a tap that has shown enough reads on until it knows what was not shown") {

@@ -125,10 +125,14 @@ http::response get(deployment& d, const http::request& r, rights may, bool by_tc
   if (path == "/v1/tap") {
     const auto rate = number_in(r.query(), "rate", 0), count = number_in(r.query(), "count", 0);
     if (!rate || !count) return refusal("400 Bad Request", "'rate' and 'count' are numbers");
-    if (!values_in(r.query(), "reader").empty())
-      return refusal("400 Bad Request",
-                     "a tap shows what is sent to all readers: name the channel without '@READER'");
-    return tap_response(d, values_in(r.query(), "channel"), *rate, *count,
+    const std::vector<std::string> channels = values_in(r.query(), "channel");
+    const bool of_one = std::any_of(channels.begin(), channels.end(),
+                                    [](const std::string& c) { return c.find('@') != std::string::npos; });
+    if (of_one || !values_in(r.query(), "reader").empty())
+      return refusal(
+          "400 Bad Request",
+          "a tap shows what is sent to all readers: name the channel without '@READER' or 'reader'");
+    return tap_response(d, channels, *rate, *count,
                         http::query_value(r.query(), "where").value_or(std::string()));
   }
   if (path == "/" && by_tcp) {

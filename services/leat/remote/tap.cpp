@@ -57,7 +57,7 @@ constexpr std::size_t most_of_link = 16;
 constexpr std::chrono::seconds for_the_end{5};
 
 struct tap_link {
-  std::vector<std::string> channels;  // "climate/raw@climate/log"
+  std::vector<std::string> channels;  // "climate/raw"
   std::unique_ptr<exchange> link = {};
   std::string rest = {};     // a line that is not whole yet
   std::uint64_t values = 0;  // that came here
@@ -79,16 +79,12 @@ class tap_session {
 
   void add(const std::string& word, const deployment_state& s) {
     const std::size_t at = word.find('@');
-    std::string name = full_channel(word.substr(0, at), s);
-    if (at != std::string::npos) {
-      std::vector<std::string> readers;
-      for (const channel_state& c : s.channels)
-        if (c.name == name && !c.reader.empty()) readers.push_back(c.reader);
-      if (readers.empty())
-        throw failure(exit_failed, s.name + ": the readers of '" + name +
-                                       "' have no shares of their own; tap it without '@'");
-      name += '@' + full_name(word.substr(at + 1), readers, "reader", s);
-    }
+    const std::string name = full_channel(word.substr(0, at), s);
+    if (at != std::string::npos)
+      throw failure(exit_failed, name +
+                                     ": a tap shows what is sent to all readers; name the channel without '" +
+                                     printable(word.substr(at)) +
+                                     "'. `leat top` shows what each reader has taken and lost");
     if (!counts_.try_emplace(name).second) return;
     if (all_.empty() || all_.back().channels.size() == most_of_link) all_.emplace_back();
     all_.back().channels.push_back(name);
