@@ -134,6 +134,7 @@ void observer::run() {
   std::int64_t late = -1;  // at this wake; -1: it has not slept
   while (!stop_requested()) {
     bool suspicious = false, watched = false;
+    std::vector<std::string> lines;
     try {
       const std::lock_guard held(lock_);
       const std::int64_t now = now_ns();
@@ -149,9 +150,11 @@ void observer::run() {
         machine_.forget();
       judge(now);
       report_status(now);
+      lines.swap(to_say_);
     } catch (const std::exception& e) {  // memory, usually: the next round may have it
       log_warning("services", "a look at the deployment failed: {}", e.what());
     }
+    for (const std::string& line : lines) log_warning("services", "{}", line);
     next = std::max(next + (suspicious || watched ? while_suspicious : at_rest), leat::now());
     const bool sleeps = leat::now() < next;
     late = sleep_until(next) == sleep_result::elapsed && sleeps ? (leat::now() - next).count() : -1;
@@ -175,11 +178,11 @@ void observer::tick(std::int64_t now) {
     std::string readers;
     for (const control::process_index p : machine_.graph().queues[q].readers)
       readers += (readers.empty() ? "'" : ", '") + plan_.processes[p].name + "'";
-    log_warning("services", "channel '{}'{}{} drops values ({}): {} {}, {} in all; {} does not keep up",
-                plan_.full_name(c), c.at.known() ? " at " : "",
-                c.at.known() ? plan_.where(c.at) : std::string(), config::to_string(policy_of(queues_[q])),
-                line->since_last, line->first ? "so far" : "more", line->in_all,
-                readers.empty() ? "nobody reads it, who" : readers);
+    to_say_.push_back("channel '" + plan_.full_name(c) + "'" +
+                      (c.at.known() ? " at " + plan_.where(c.at) : std::string()) + " drops values (" +
+                      config::to_string(policy_of(queues_[q])) + "): " + std::to_string(line->since_last) +
+                      (line->first ? " so far, " : " more, ") + std::to_string(line->in_all) + " in all; " +
+                      (readers.empty() ? "nobody reads it, who" : readers) + " does not keep up");
   }
   const std::vector<replica_row> rows = board_.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) restarts_.add(i, rows[i], now);

@@ -131,6 +131,9 @@ class observer {
     std::int64_t seen = 0;
   };
   std::vector<told> told_;
+  // For the log, which may be a pipe that nobody reads: written when the lock has been dropped, or nobody could
+  // look at the deployment any more.
+  std::vector<std::string> to_say_;
   drop_report drops_;
   restart_watch restarts_;
   std::int64_t looked_at_ = 0;  // when somebody looked last
