@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// When the log says that a channel drops values: at the first one, then at most once a minute with what came
-// since. Without clocks and channels: it is given counts and times.
+// When the log says that a channel drops values, or is injected into: at the first one, then at most once a minute
+// with what came since. Without clocks and channels: it is given counts and times.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -68,8 +68,9 @@ struct process_account {
 struct ledger {
   std::vector<channel_account> channels;
   std::vector<process_account> processes;
-  bool failed = false;  // a process failed for good, or had to be left behind
-  bool promise = true;  // no value was left in a channel that blocks
+  std::vector<std::uint64_t> injected = {};  // by channel of the plan, if there is a control door
+  bool failed = false;                       // a process failed for good, or had to be left behind
+  bool promise = true;                       // no value was left in a channel that blocks
   // What has become of the threads of those that were quarantined (runtime_stats).
   unsigned fenced = 0, frozen = 0, back = 0;
 };

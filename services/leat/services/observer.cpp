@@ -125,6 +125,7 @@ observer::observer(const config::plan& plan, const wiring& wires, const board& r
       full_since_(queues_.size(), 0),
       machine_(graph_of(plan, queues_, process_of_)),
       drops_(queues_.size()),
+      injections_(plan.channels.size()),
       restarts_(names_.size()) {}
 
 // --- As time goes by --------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ void observer::run() {
   std::int64_t late = -1;  // at this wake; -1: it has not slept
   while (!stop_requested()) {
     bool suspicious = false, watched = false;
-    std::vector<std::string> lines;
+    std::vector<log_line> lines;
     try {
       const std::lock_guard held(lock_);
       const std::int64_t now = now_ns();
@@ -154,7 +155,7 @@ void observer::run() {
     } catch (const std::exception& e) {  // memory, usually: the next round may have it
       log_warning("services", "a look at the deployment failed: {}", e.what());
     }
-    for (const std::string& line : lines) log_warning("services", "{}", line);
+    for (const log_line& l : lines) log(l.level, "services", "{}", l.text);
     next = std::max(next + (suspicious || watched ? while_suspicious : at_rest), leat::now());
     const bool sleeps = leat::now() < next;
     late = sleep_until(next) == sleep_result::elapsed && sleeps ? (leat::now() - next).count() : -1;
@@ -178,12 +179,21 @@ void observer::tick(std::int64_t now) {
     std::string readers;
     for (const control::process_index p : machine_.graph().queues[q].readers)
       readers += (readers.empty() ? "'" : ", '") + plan_.processes[p].name + "'";
-    to_say_.push_back("channel '" + plan_.full_name(c) + "'" +
-                      (c.at.known() ? " at " + plan_.where(c.at) : std::string()) + " drops values (" +
-                      config::to_string(policy_of(queues_[q])) + "): " + std::to_string(line->since_last) +
-                      (line->first ? " so far, " : " more, ") + std::to_string(line->in_all) + " in all; " +
-                      (readers.empty() ? "nobody reads it, who" : readers) + " does not keep up");
+    to_say_.push_back(
+        {log_level::warning,
+         "channel '" + plan_.full_name(c) + "'" +
+             (c.at.known() ? " at " + plan_.where(c.at) : std::string()) + " drops values (" +
+             config::to_string(policy_of(queues_[q])) + "): " + std::to_string(line->since_last) +
+             (line->first ? " so far, " : " more, ") + std::to_string(line->in_all) + " in all; " +
+             (readers.empty() ? "nobody reads it, who" : readers) + " does not keep up"});
   }
+  for (config::index c = 0; c < plan_.channels.size(); ++c)
+    if (const auto line = injections_.add(c, injected_[c].load(std::memory_order_relaxed), now))
+      to_say_.push_back(
+          {log_level::notice,
+           "channel '" + plan_.full_name(plan_.channels[c]) + "': " + std::to_string(line->since_last) +
+               (line->since_last == 1 ? " value was" : " values were") + " injected at the control door" +
+               (line->first ? "" : ", " + std::to_string(line->in_all) + " in all")});
   const std::vector<replica_row> rows = board_.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) restarts_.add(i, rows[i], now);
   if (now - looked_at_ < cpu_watch.count()) remember_cpu(now);

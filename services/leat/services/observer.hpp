@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <leat/base/log.hpp>
 #include <leat/control/blame.hpp>
 #include <leat/control/deployment.hpp>
 #include <leat/control/view.hpp>
@@ -63,6 +64,8 @@ class observer {
   void count_injected(config::index channel) noexcept {
     injected_[channel].fetch_add(1, std::memory_order_relaxed);
   }
+  // By channel.
+  std::vector<std::uint64_t> injected() const { return {injected_.begin(), injected_.end()}; }
 
  private:
   // A channel, or the share of a reader: as wiring::accounts has them.
@@ -133,8 +136,12 @@ class observer {
   std::vector<told> told_;
   // For the log, which may be a pipe that nobody reads: written when the lock has been dropped, or nobody could
   // look at the deployment any more.
-  std::vector<std::string> to_say_;
-  drop_report drops_;
+  struct log_line {
+    log_level level;
+    std::string text;
+  };
+  std::vector<log_line> to_say_;
+  drop_report drops_, injections_;  // by queue; by channel
   restart_watch restarts_;
   std::int64_t looked_at_ = 0;  // when somebody looked last
   struct cpu_mark {

@@ -244,7 +244,7 @@ void observer::judge(std::int64_t now) {
     if (t == told_.end()) t = told_.insert(t, {b.culprit, b.channel});
     t->seen = now;
     if (t->said || v.held < plan_.control.blame_after) continue;
-    to_say_.push_back(b.text);
+    to_say_.push_back({log_level::warning, b.text});
     t->said = true;
   }
   // What comes and goes is told once.

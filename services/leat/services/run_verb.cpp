@@ -113,6 +113,7 @@ ledger run_with_door(host& h, const config::checked& r, const std::vector<std::s
     log_warning("control", "nobody will be able to look at this deployment: {}", e.what());
   }
   ledger l = h.run(stop, tick);
+  l.injected = looks.injected();
   beside.stop();
   try {
     // What they refer to is on this stack. One that is stuck, in a heap that somebody who hangs has locked, must
