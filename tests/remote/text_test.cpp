@@ -21,6 +21,12 @@ TEST_CASE("nothing that others wrote can move the cursor") {
   CHECK(printable("\xc0\xaf\xed\xa0\x80") == "?????");  // too long a form, half of a pair
 }
 
+TEST_CASE("a text of several lines keeps them, and nothing else") {
+  CHECK(printable_lines("a\n  b\033\n") == "a\n  b?\n");
+  CHECK(printable_lines("").empty());
+  CHECK(printable_lines("\n\r\n") == "\n?\n");
+}
+
 TEST_CASE("a text is cut by columns, not by bytes") {
   CHECK(columns("abc") == 3);
   CHECK(columns("\xc3\xa9\xe6\x97\xa5") == 3);

@@ -344,6 +344,20 @@ TEST_CASE("what the verbs are given is checked before anything is asked") {
   }
 }
 
+TEST_CASE("options may come before the verb") {
+  const scene s;
+  const auto leat = [&](const words& w) {
+    return run_program(LEAT_PROGRAM, w, {.environment = s.folder.environment()});
+  };
+  CHECK(leat({"-d", "climate", "ps"}).said("\nclimate "));
+  CHECK(leat({"-d", "climate", "--json", "ps"}).output == s.leat({"ps", "--json"}).output);
+  CHECK(leat({"-d", "nobody-here", "ps"}).exited(3));
+  const child_result none = leat({"-d", "climate"});
+  CHECK(none.exited(2));
+  CHECK(none.said("leat: a verb is missing\n"));
+  CHECK(leat({"-d", "climate", "sp"}).said("there is no verb 'sp'"));
+}
+
 TEST_CASE("the completion knows the names of what runs") {
   // A name that no other deployment of this machine has.
   const runtime_folder folder;

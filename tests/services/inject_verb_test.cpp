@@ -43,3 +43,10 @@ TEST_CASE("what is injected is in the log, and in the account as that of a write
   CHECK(has(d.service.said,
             "channel plant/a  sent 2 = received 2 + dropped 0 + left 0  (written by 'inject': 2)\n"));
 }
+
+TEST_CASE("the place of a mistake is told once") {
+  const deployment d(toml);
+  REQUIRE(d.is_up());
+  CHECK(d.order({"inject", "a", "5"}).text ==
+        "leat: plant/a: expected an object, got a number, at line 1, column 1\n  5\n  ^\n");
+}

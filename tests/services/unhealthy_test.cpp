@@ -86,3 +86,24 @@ TEST_CASE("who waits for a process that is away is told so") {
   CAPTURE(state);
   CHECK(has(state, blame));
 }
+
+TEST_CASE("a child that does not read what it is sent is told as a pipe, not as the network") {
+  const deployment d(R"(
+[process.tick]
+use = "ticker"
+config = { period = "100us" }
+out = { ticks = "a" }
+[process.child]
+use = "exec"
+config = { command = ["sleep", "1000"], format = "json" }
+in = { values = "a" }
+[channel.a]
+capacity = 4
+)");
+  REQUIRE(d.is_up());
+  const std::string blame = " holds up tick: 100 % of its time it waits for the other end of a pipe;";
+  const std::string state = until_it_has(d.socket(), "/v1/state", {blame, R"("kind":"pipe")"});
+  CAPTURE(state);
+  CHECK(has(state, blame));
+  CHECK(has(state, R"("kind":"pipe")"));
+}

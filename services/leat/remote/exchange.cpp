@@ -148,7 +148,12 @@ asked ask(const endpoint& to, const http_request& request, nanoseconds patience)
 
 std::string error_of(int status, std::string_view body) {
   if (const json_result r = read_json(body); r.value)
-    if (const std::string_view text = r.value->text_of("error"); !text.empty()) return printable(text);
+    if (const std::string_view text = r.value->text_of("error"); !text.empty()) {
+      // The end of a line is the caller's.
+      std::string shown = printable_lines(text);
+      while (shown.ends_with('\n')) shown.pop_back();
+      return shown;
+    }
   std::string text = "it answers with status " + std::to_string(status);
   if (status == 404) text += "; it may be of another version than this program";
   return text;

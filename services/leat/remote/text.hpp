@@ -15,6 +15,9 @@ namespace leat::remote {
 // error text can move the cursor.
 std::string printable(std::string_view text);
 
+// The same for a text of several lines, which stay so.
+std::string printable_lines(std::string_view text);
+
 // Columns that a printable text takes: two for wide characters, none for combining ones.
 std::size_t columns(std::string_view text);
 // Cut to so many columns; what was cut ends in '~'.

@@ -197,10 +197,30 @@ std::string store(command& c, std::string_view option, const std::string& text) 
   return {};
 }
 
+bool is_option(const std::string& word) {
+  const std::string_view name = std::string_view(word).substr(0, word.find('='));
+  return std::any_of(options.begin(), options.end(), [&](const option_info& o) { return o.name == name; });
+}
+
+// As others have it: `leat -d plant ps` is `leat ps -d plant`.
+std::vector<std::string> verb_first(const std::vector<std::string>& words) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at] != "--help" && words[at] != "-h" && words[at] != "--version") {
+    if (!is_option(words[at])) break;
+    at += has_value(words[at]) ? 2 : 1;
+  }
+  if (at == 0 || at >= words.size()) return words;
+  std::vector<std::string> all{words[at]};
+  all.insert(all.end(), words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at));
+  all.insert(all.end(), words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end());
+  return all;
+}
+
 }  // namespace
 
-parsed_words parse_command_line(const std::vector<std::string>& words) {
+parsed_words parse_command_line(const std::vector<std::string>& given) {
   parsed_words p;
+  const std::vector<std::string> words = verb_first(given);
   if (words.empty()) {
     p.error = "a verb is missing";
     return p;
@@ -214,7 +234,8 @@ parsed_words parse_command_line(const std::vector<std::string>& words) {
   }
   const verb_info* const v = find(words[0]);
   if (!v) {
-    p.error = "there is no verb '" + words[0] + "'" + suggestion(verbs, words[0]);
+    p.error = is_option(words[0]) ? "a verb is missing"
+                                  : "there is no verb '" + words[0] + "'" + suggestion(verbs, words[0]);
     return p;
   }
   p.verb = words[0] + ' ';

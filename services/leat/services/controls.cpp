@@ -282,9 +282,14 @@ outcome controls::inject(std::string_view name, std::string_view value, double w
     }
   } catch (const message_error& e) {
     const auto place = place_in(value, e.at());
+    // The text begins with the place, which has members of its own here.
+    std::string_view text = e.what();
+    const std::string begin =
+        "line " + std::to_string(place.first) + ", column " + std::to_string(place.second) + ": ";
+    if (text.starts_with(begin)) text.remove_prefix(begin.size());
     json_writer w;
     w.object([&] {
-      w.member("error", std::string(e.what()));
+      w.member("error", text);
       w.member("line", place.first);
       w.member("column", place.second);
     });

@@ -3,8 +3,10 @@
 // What every replica does, and who is to blame.
 #include <leat/services/observer.hpp>
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <leat/base/log.hpp>
 #include <leat/sched/sight.hpp>
@@ -20,6 +22,15 @@ namespace {
 
 // How long after its end a verdict is not told again.
 constexpr nanoseconds told_for = 60s;
+
+// What a descriptor is that is no connection. It may be another's by now: a hint for people. Which way is waited for is
+// not told: who talks to a child waits for its output while a G of its own waits for it to read.
+constexpr std::string_view a_pipe = "the other end of a pipe", a_device = "a device";
+std::string_view waited_for(const sched::g_sight& g) {
+  struct stat s = {};
+  if (g.fd < 0 || ::fstat(g.fd, &s) != 0) return {};
+  return S_ISFIFO(s.st_mode) ? a_pipe : S_ISCHR(s.st_mode) ? a_device : std::string_view();
+}
 
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
@@ -105,6 +116,7 @@ activity observer::activity_of(const replica_row& row, const sched::g_sight* g, 
     case io:
       a.what = activity::kind::network;
       a.detail = peer_alone(sched::peer_of(*g));
+      if (a.detail.empty()) a.detail = waited_for(*g);
       break;
     case sleep: a.what = activity::kind::timer; break;
     default:
@@ -184,7 +196,7 @@ control::blame_view observer::describe(const control::verdict& v) const {
       b.doing = v.detail == "declared" ? "is in a blocking call" : "blocks in the system call " + v.detail;
       break;
     case activity::kind::network:
-      b.kind = "network";
+      b.kind = v.detail == a_pipe ? "pipe" : v.detail == a_device ? "device" : "network";
       b.doing = "waits for " + (v.detail.empty() ? std::string("the network") : v.detail);
       break;
     case activity::kind::lock:
