@@ -83,6 +83,12 @@ if(TARGET leat::tls)
     $<TARGET_FILE:tls-document> "${leat_tls_document}")
   set_tests_properties(documents/tls PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 endif()
+# The lines with curl of docs/operating.md.
+if(TARGET leat-program)
+  add_test(NAME documents/operating COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/documents/operating.sh"
+    $<TARGET_FILE:leat-program> "${PROJECT_SOURCE_DIR}/docs/operating.md")
+  set_tests_properties(documents/operating PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+endif()
 add_test(NAME documents/header_examples-can-fail
   COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/documents/header_examples_test.sh" "${CMAKE_CXX_COMPILER}")
 set_tests_properties(documents/header_examples-can-fail PROPERTIES TIMEOUT 300)
