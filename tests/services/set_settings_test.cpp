@@ -110,7 +110,7 @@ TEST_CASE("a change is checked as a line of a file is, and told by its key") {
         "pause: 'pause' must be a duration such as \"250ms\", not an integer");
   CHECK(b.fault({{"pause", value("5 parsecs")}}).starts_with("pause: 'pause' is no duration"));
   CHECK(b.fault({{"pause", value("1us")}}) == "pause: 'pause' is \"1us\"; allowed: at least \"1ms\"");
-  CHECK(b.fault({{"lov", value(5)}}) == "lov: class 'tunable' has no setting 'lov'; did you mean 'low'?");
+  CHECK(b.fault({{"lov", value(5)}}) == "lov: unknown setting 'lov' of 'tunable'; did you mean 'low'?");
   CHECK(b.fault({{"low", value()}}) == "low: 'low' must be given a value");
   CHECK(b.fault({}) == ": no setting is given: name each with its value");
   CHECK(b.set({{"low", value(101)}, {"high", value(-1)}}).faults.size() == 2);
@@ -119,7 +119,7 @@ TEST_CASE("a change is checked as a line of a file is, and told by its key") {
 
 TEST_CASE("settings that depend on one another are checked together, with all that was set before") {
   bench b;
-  CHECK(b.fault({{"low", value(50)}}) == "low: the settings of class 'tunable': `low` is above `high`");
+  CHECK(b.fault({{"low", value(50)}}) == "low: 'tunable': `low` is above `high`");
   CHECK(b.set({{"low", value(50)}, {"high", value(60)}}).set == std::vector<std::string>{"low", "high"});
   CHECK(b.set({{"low", value(55)}}).set == std::vector<std::string>{"low"});
   CHECK_FALSE(b.fault({{"high", value(52)}}).empty());

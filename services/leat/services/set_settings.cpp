@@ -32,7 +32,7 @@ value check_one(const class_schema& of, const value_member& m, std::vector<setti
     std::vector<std::string_view> names;
     for (const setting_schema& known : of.settings) names.push_back(known.name);
     (void)config::report_unknown("unknown-setting", m.key_at,
-                                 "class '" + of.name + "' has no setting " + what, m.key, names, found);
+                                 "unknown setting " + what + " of '" + of.name + "'", m.key, names, found);
   }
   for (const config::diagnostic& d : found.all())
     if (d.severity == config::severity::error) faults.push_back({m.key, d.text, d.at});
@@ -43,14 +43,14 @@ void ask_about_all(const class_schema& of, const value& all, std::vector<setting
   for (const value_validator validate : of.validators) {
     try {
       for (const setting_diagnostic& d : validate(all)) {
-        setting_fault f{{}, "the settings of class '" + of.name + "': " + d.why, {}};
+        setting_fault f{{}, "'" + of.name + "': " + d.why, {}};
         for (const value_member& m : all.get<value::table>())
           if (d.part && contains(m.value, d.part)) f.key = m.key;
         if (d.part) f.at = d.part->at();
         faults.push_back(std::move(f));
       }
     } catch (const std::exception& e) {
-      faults.push_back({{}, "the settings of class '" + of.name + "' cannot be validated: " + e.what(), {}});
+      faults.push_back({{}, "'" + of.name + "' cannot be validated: " + e.what(), {}});
     }
   }
 }
