@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/services/doctor.hpp>
 
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <algorithm>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 
@@ -97,4 +102,50 @@ TEST_CASE("a device that is not there is named with its process") {
   CHECK(found[0].what == "/dev/no-such-tty: No such file or directory");
   CHECK(found[0].because == "process 'a', setting 'from', plant.toml:7");
   CHECK(found[1].how == remedy::grade::good);
+}
+
+TEST_CASE("folders that cannot be written are named with who wants them; those that can be made are good") {
+  std::string folder = (std::filesystem::temp_directory_path() / "leat-doctor-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()));
+  config::plan p = small_plan();
+  p.processes[0].state = config::state_plan{.folder = folder + "/made/later"};
+  p.processes[0].settings = value(value::table{{"folder", {}, value("/dev/null/records")}});
+  p.channels.push_back({.name = "c"});
+  p.channels[0].store = config::store_plan{.folder = folder, .at = {0, 9, 1, 1}};
+  const std::vector<remedy> found = examine_folders(p);
+  std::filesystem::remove_all(folder);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].what == folder + "/made/later: can be written");
+  CHECK(found[1].how == remedy::grade::lacking);
+  CHECK(found[1].what == "/dev/null/records: /dev/null: Not a directory");
+  CHECK(found[1].because == "process 'a', setting 'folder', plant.toml:7");
+  CHECK(found[2].what == folder + ": can be written");
+  CHECK(found[2].because == "store of channel 'c', plant.toml:9");
+}
+
+TEST_CASE("a port that somebody has is told as taken, and an address that is another machine's") {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&at), size) == 0);
+  REQUIRE(::listen(fd, 1) == 0);
+  REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  config::plan p = small_plan();
+  p.control.listen = "127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  p.processes[0].settings = value(value::table{{"listen", {}, value("192.0.2.1:8080")}});
+  std::vector<remedy> found = examine_ports(p);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].how == remedy::grade::lacking);
+  CHECK(found[0].what == p.control.listen + ": taken");
+  CHECK(lacks(found, "ss -ltnp"));
+  CHECK(found[1].what == "192.0.2.1:8080: no address of this machine");
+  CHECK(found[1].because == "process 'a', setting 'listen', plant.toml:7");
+  ::close(fd);
+  // Names are left to the start, and so are ports that the system chooses.
+  for (const char* const other : {"no-such-host.invalid:80", "unix:/tmp/x", "127.0.0.1:0"}) {
+    p.control.listen = other;
+    CHECK(examine_ports(p).size() == 1);
+  }
 }

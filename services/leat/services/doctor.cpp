@@ -3,8 +3,10 @@
 
 #include <linux/capability.h>
 #include <linux/membarrier.h>
+#include <netdb.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -240,6 +243,79 @@ std::vector<remedy> examine(const machine_facts& m, const config::plan* plan) {
     if (const value* const listen = p.settings.find("listen"))
       if (const auto* text = listen->get_if<std::string>())
         examine_port(m, *text, "process '" + p.name + "', " + plan->where(p.at), all);
+  return all;
+}
+
+std::vector<remedy> examine_folders(const config::plan& plan) {
+  std::vector<remedy> all;
+  const auto look = [&](const std::string& folder, const std::string& who) {
+    if (folder.empty()) return;
+    // What is not there is made at the start, in the last folder above that is.
+    std::error_code ec;
+    std::filesystem::path there = std::filesystem::absolute(folder, ec).lexically_normal();
+    while (there.has_relative_path() && ::access(there.c_str(), F_OK) != 0 &&
+           (errno == ENOENT || errno == ENOTDIR))
+      there = there.parent_path();
+    const bool is_folder = std::filesystem::is_directory(there, ec);
+    if (is_folder && ::access(there.c_str(), W_OK | X_OK) == 0) {
+      all.push_back({grade::good, folder + ": can be written", who, ""});
+      return;
+    }
+    const int why = is_folder ? errno : ENOTDIR;
+    all.push_back(
+        {grade::lacking, folder + ": " + there.string() + ": " + std::strerror(why), who,
+         why == EROFS ? "ReadWritePaths=" + there.string() + " in its unit, or a folder on another disk"
+         : is_folder  ? "StateDirectory= in its unit, or `chown` of the folder to the user of the service"
+                      : "another path"});
+  };
+  for (const config::process_plan& p : plan.processes) {
+    if (p.state) look(p.state->folder, "state of process '" + p.name + "', " + plan.where(p.state->at));
+    // The recorder's.
+    const value* const folder = p.settings.find("folder");
+    if (const auto* const text = folder ? folder->get_if<std::string>() : nullptr)
+      look(*text, "process '" + p.name + "', setting 'folder', " + plan.where(p.at));
+  }
+  for (const config::channel_plan& c : plan.channels)
+    if (c.store) look(c.store->folder, "store of channel '" + c.name + "', " + plan.where(c.store->at));
+  return all;
+}
+
+std::vector<remedy> examine_ports(const config::plan& plan) {
+  std::vector<remedy> all;
+  const auto look = [&](const std::string& address, const std::string& who) {
+    const std::optional<unsigned> port = port_of(address);
+    if (!port || *port == 0 || address.starts_with("unix:")) return;
+    const std::size_t colon = address.rfind(':');
+    std::string host = colon == std::string::npos ? std::string() : address.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST;  // no name server is asked
+    if (::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(*port).c_str(), &hints, &found) !=
+        0)
+      return;
+    const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    const int why = fd < 0 || ::bind(fd, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
+    if (fd >= 0) (void)::close(fd);
+    ::freeaddrinfo(found);
+    if (why == EADDRINUSE)
+      all.push_back({grade::lacking, address + ": taken", who,
+                     "`ss -ltnp` shows by whom, which may be this deployment; end it, or take another port"});
+    else if (why == EADDRNOTAVAIL)
+      all.push_back({grade::lacking, address + ": no address of this machine", who,
+                     "another address (`ip addr` shows them), or After=network-online.target in its unit"});
+    else if (why == 0)
+      all.push_back({grade::good, address + ": free", who, ""});
+  };
+  if (!plan.control.listen.empty())
+    look(plan.control.listen, "[control] listen, " + plan.where(plan.control.listen_at));
+  for (const config::process_plan& p : plan.processes) {
+    const value* const listen = p.settings.find("listen");
+    if (const auto* const text = listen ? listen->get_if<std::string>() : nullptr)
+      look(*text, "process '" + p.name + "', setting 'listen', " + plan.where(p.at));
+  }
   return all;
 }
 

@@ -49,6 +49,11 @@ std::vector<remedy> examine(const machine_facts& m, const config::plan* plan);
 // Files that settings name; looked at here and now.
 std::vector<remedy> examine_files(const config::plan& plan);
 
+// Folders of states, stores and recorders: whether they can be written, or made.
+std::vector<remedy> examine_folders(const config::plan& plan);
+// Addresses at which it is to listen: whether they are this machine's, and nobody has them.
+std::vector<remedy> examine_ports(const config::plan& plan);
+
 std::string to_text(const std::vector<remedy>& all, bool colour);
 std::string to_json(const std::vector<remedy>& all);
 bool anything_lacking(const std::vector<remedy>& all) noexcept;

@@ -153,6 +153,8 @@ int do_doctor(const command& c) {
     if (!r.plan) return bad_configuration;
     found = examine(look_at_machine(), &*r.plan);
     for (remedy& x : examine_files(*r.plan)) found.push_back(std::move(x));
+    for (remedy& x : examine_folders(*r.plan)) found.push_back(std::move(x));
+    for (remedy& x : examine_ports(*r.plan)) found.push_back(std::move(x));
     for (remedy& x : examine_tls(*r.plan)) found.push_back(std::move(x));
   }
   print(c.json ? to_json(found) + "\n" : to_text(found, colour_on(STDOUT_FILENO)));
