@@ -42,8 +42,8 @@ inline void block_for(nanoseconds time) {
   (void)::nanosleep(&t, nullptr);
 }
 
-enum class labour { nothing, compute, sleep, declared, undeclared, peer, lock, pipe };
-LEAT_ENUM(labour, nothing, compute, sleep, declared, undeclared, peer, lock, pipe);
+enum class labour { nothing, compute, turns, sleep, declared, undeclared, peer, lock, pipe };
+LEAT_ENUM(labour, nothing, compute, turns, sleep, declared, undeclared, peer, lock, pipe);
 
 // False: it was asked to stop.
 class worker {
@@ -52,6 +52,12 @@ class worker {
     switch (how) {
       case labour::nothing: return true;
       case labour::compute: compute_for(time); return true;
+      case labour::turns:  // others run in between
+        for (int i = 0; i < 20; ++i) {
+          compute_for(time);
+          yield();
+        }
+        return true;
       case labour::sleep: return sleep_for(time) != sleep_result::stopped;
       case labour::declared: blocking([&] { block_for(time); }); return true;
       case labour::undeclared: block_for(time); return true;

@@ -246,6 +246,20 @@ TEST_CASE("of twenty deployments with bursts below their capacity, nobody is nam
   CHECK(log.find("keep up") == std::string::npos);
 }
 
+// Each takes less than a slice at a time, and its next turn comes when all others have had theirs.
+TEST_CASE("who is ready while others run is told to wait for a CPU" * leat::test::soak) {
+  std::vector<std::pair<std::string, std::string>> services;
+  for (int i = 0; i < 6; ++i)
+    services.emplace_back(
+        "s" + std::to_string(i),
+        source("source", "q") + sink("busy", "q", "turns", ", time = \"2ms\"") + queue("q"));
+  const auto seen = watch(plan_of_services(services), 5s, 1);
+  std::size_t told = 0;
+  for (const auto& [name, s] : seen) told += s.last.contains(name + "/busy CPU");
+  CHECK(leat::test::at_least("blame: of six that share a CPU, told to wait for it", static_cast<double>(told),
+                             "services", 5));
+}
+
 TEST_CASE("the log names the culprit once when it lasts") {
   std::string log;
   {

@@ -43,6 +43,7 @@ struct blame_graph {
 struct activity {
   enum class kind : std::uint8_t {
     computes,
+    waits_for_cpu,  // ready, and others run
     blocking_call,
     network,
     lock,

@@ -89,6 +89,10 @@ activity observer::activity_of(const replica_row& row, const sched::g_sight* g, 
     a.age = std::max<std::int64_t>(now_ns() - g->since, 0);
     return a;
   }
+  if (g->status == sched::g_status::runnable) {
+    a.what = activity::kind::waits_for_cpu;
+    return a;
+  }
   if (g->status != sched::g_status::waiting) {
     if (const std::string call = sched::call_of(*g); !call.empty()) {
       a.what = activity::kind::blocking_call;
@@ -190,6 +194,10 @@ control::blame_view observer::describe(const control::verdict& v) const {
     case activity::kind::computes:
       b.kind = "computes";
       b.doing = "computes";
+      break;
+    case activity::kind::waits_for_cpu:
+      b.kind = "CPU";
+      b.doing = "waits for a CPU";
       break;
     case activity::kind::blocking_call:
       b.kind = "blocking call";
