@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <random>
 #include <thread>
 
 #include "control/client.hpp"
 #include "services/program.hpp"
 #include "support/paths.hpp"
+#include "support/soak.hpp"
 
 namespace leat::control {
 namespace {
@@ -351,6 +354,62 @@ TEST_CASE("a tap whose reader sleeps is dropped, and nothing was held up meanwhi
   CHECK(status_of(ask(socket, get("/live"))) == "200");
   p.signal(SIGTERM);
   CHECK(p.end() == 0);
+}
+
+// Requests as they should be, with bytes changed, lost, doubled and put in; whole ones among them are answered.
+TEST_CASE("a hundred thousand random requests, and the service goes on" * leat::test::soak) {
+  const std::vector<std::string> whole{
+      get("/v1/state"),
+      get("/v1/process?name=door/keep"),
+      get("/v1/tap?channel=ticks&count=3&where=value%20%3E%200&rate=5"),
+      get("/metrics", "Host: localhost\r\nAccept: application/openmetrics-text\r\n"),
+      get("/live"),
+      get("/ready"),
+      get("/nothing"),
+      post("/v1/inject", R"({"channel":"kept","wait":0,"value":{"sensor":"a","value":1.5}})"),
+      post("/v1/set", R"({"process":"door/tick","set":{"period":"1ms"}})"),
+      post("/v1/log", R"({"level":"notice"})"),
+      post("/v1/log", R"({"level":"notice","process":"door/show"})"),
+      post("/v1/restart", R"({"process":"door/nobody"})"),
+  };
+  running r;
+  REQUIRE(r.is_up());
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) (void)r.process().says_more(std::chrono::milliseconds(100));
+  });
+  std::mt19937 chance(1);
+  const auto below = [&](std::size_t n) { return chance() % n; };
+  std::size_t answered = 0, wrong = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text = whole[below(whole.size())];
+    const bool is_whole = below(50) == 0 && text.find("/v1/tap") == std::string::npos;
+    for (std::size_t n = is_whole ? 0 : 1 + below(6); n > 0; --n) {
+      const std::size_t at = below(text.size()), size = below(8) + 1;
+      switch (below(5)) {
+        case 0: text[at] = static_cast<char>(chance()); break;
+        case 1: text.erase(at, size); break;
+        case 2: text.insert(at, text.substr(below(text.size()), size)); break;
+        case 3: text.insert(at, 1, static_cast<char>(chance())); break;
+        default: text[at] = "\r\n :/?&=%{}[]\"\\,0"[below(18)]; break;
+      }
+      if (text.empty()) text = "\n";
+    }
+    const client c(r.socket());
+    if (!c.connected()) {
+      ++wrong;
+    } else if (c.send(text) && is_whole) {
+      ++answered;
+      wrong += status_of(c.answer()).empty();
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(answered > 100);
+  CHECK(r.goes_on());
+  over = true;
+  reader.join();
+  r.process().signal(SIGTERM);
+  CHECK(r.process().end() == 0);
 }
 
 TEST_CASE("SIGTERM with clients of all kinds ends at once, and the socket is gone") {
