@@ -347,7 +347,7 @@ TEST_CASE("what the verbs are given is checked before anything is asked") {
 TEST_CASE("options may come before the verb") {
   const scene s;
   const auto leat = [&](const words& w) {
-    return run_program(LEAT_PROGRAM, w, {.environment = s.folder.environment()});
+    return run_program(leat::test::program_path("leat"), w, {.environment = s.folder.environment()});
   };
   CHECK(leat({"-d", "climate", "ps"}).said("\nclimate "));
   CHECK(leat({"-d", "climate", "--json", "ps"}).output == s.leat({"ps", "--json"}).output);

@@ -9,6 +9,7 @@
 #include "control/client.hpp"
 #include "services/program.hpp"
 #include "support/free_port.hpp"
+#include "support/paths.hpp"
 
 namespace leat::services::test {
 
@@ -36,7 +37,7 @@ struct deployment {
   }
   // A verb that is talked to.
   program verb(std::vector<std::string> words) const {
-    words.insert(words.begin(), LEAT_PROGRAM);
+    words.insert(words.begin(), leat::test::program_path("leat"));
     return program(std::move(words), environment);
   }
   // Until somebody listens at its socket.
@@ -60,7 +61,7 @@ struct deployment {
     return toml;
   }
   static std::vector<std::string> command(const std::string& file, std::vector<std::string> options) {
-    options.insert(options.begin(), {LEAT_PROGRAM, "run"});
+    options.insert(options.begin(), {leat::test::program_path("leat"), "run"});
     options.push_back(file);
     return options;
   }

@@ -8,6 +8,7 @@
 
 #include "control/client.hpp"
 #include "services/deployment.hpp"
+#include "support/paths.hpp"
 
 using namespace leat::services::test;
 using leat::control::test::ask;
@@ -80,7 +81,8 @@ TEST_CASE("nobody is shown a secret, neither by TCP nor at the socket, and it ca
 }
 
 TEST_CASE("describe says what is secret") {
-  const leat::test::child_result r = leat::test::run_program(LEAT_PROGRAM, {"describe", "http-post"});
+  const leat::test::child_result r =
+      leat::test::run_program(leat::test::program_path("leat"), {"describe", "http-post"});
   CHECK(r.exited(0));
   CHECK(r.said("headers       list of text, default [], secret  #"));
 }
