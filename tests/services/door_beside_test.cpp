@@ -19,7 +19,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-// Nobody reads what it writes, so the `log` process waits for its turn, and so does everybody with something to say.
+// Nobody reads what it writes, so the `log` process waits for room; who looks does not.
 TEST_CASE("a log that nobody reads does not shut the door") {
   const deployment d(R"(
 [process.tick]

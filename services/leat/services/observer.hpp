@@ -134,8 +134,7 @@ class observer {
     std::int64_t seen = 0;
   };
   std::vector<told> told_;
-  // For the log, which may be a pipe that nobody reads: written when the lock has been dropped, or nobody could
-  // look at the deployment any more.
+  // For the log, whose sink may be user code and take its time: written when the lock has been dropped.
   struct log_line {
     log_level level;
     std::string text;
