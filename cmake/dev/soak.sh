@@ -111,8 +111,8 @@ soak_one() {
       step "$log" "the child that failed shows what it said" \
         env LEAT_QUARANTINES=100000 "LEAT_SECONDS=$((seconds < 150 ? 600 : 4 * seconds))" LEAT_TEST_TIME_LIMIT=0 \
         build/release/bin/test-sched-heap_mark ;;
-    # How late messages come beside hangs: four runs with them, four without, of a minute each. In less than half of
-    # that the ten hangs that end behind a fence would themselves be more than one message in a hundred.
+    # How late messages come beside hangs: four runs with them, four without, of a minute each, so that the ten hangs that
+    # end behind a fence at the start weigh little.
     long/neighbours)
       build release --target test-services-neighbour || return 1
       step "$log" "a figure that is missed may be the machine's: run it on one that does nothing else" \
