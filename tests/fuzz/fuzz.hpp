@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/paths.hpp"
+
 namespace leat::fuzz {
 
 using inputs = std::vector<std::string>;
@@ -57,7 +59,7 @@ inline inputs files_in(const std::string& folder) {
   return all;
 }
 
-inline const std::string finds_folder = LEAT_TESTS "/fuzz/finds";
+inline const std::string finds_folder = leat::test::in_source("tests/fuzz/finds");
 
 inline inputs finds_of(std::string_view name) {
   const std::string folder = finds_folder + '/' + std::string(name);
