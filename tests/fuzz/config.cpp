@@ -52,7 +52,8 @@ void run(std::string_view input) {
 
 inputs seeds() {
   inputs all = files_in(leat::test::in_source("tests/config/good"));
-  for (std::string& text : files_in(leat::test::in_source("tests/config/broken"))) all.push_back(std::move(text));
+  for (std::string& text : files_in(leat::test::in_source("tests/config/broken")))
+    all.push_back(std::move(text));
   for (const config::test::toml_case& c : config::test::accepted_toml) all.emplace_back(c.text);
   for (const std::string_view text : config::test::refused_toml_values)
     all.push_back("a = " + std::string(text));

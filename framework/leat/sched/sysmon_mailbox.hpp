@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <leat/sched/futex.hpp>
+#include <leat/sched/thread_event.hpp>
 
 namespace leat::sched {
 
