@@ -12,6 +12,7 @@
 #include <leat/sched/policy/network_share.hpp>
 #include <leat/sched/policy/nudge.hpp>
 #include <leat/sched/policy/round.hpp>
+#include <leat/sched/policy/run_next_theft.hpp>
 
 using namespace leat::sched;
 
@@ -103,6 +104,38 @@ TEST_CASE("fetch: few are not assessed, and no nap outlasts a timer") {
   fetch_policy f;
   CHECK(f.nap(30'000) == 30'000);
   CHECK(f.nap(-5) == 0);  // due
+}
+
+TEST_CASE("run_next: thefts far enough apart are all allowed, however many") {
+  run_next_theft_policy t;
+  for (std::int64_t now = at; now < at + 1'000'000; now += run_next_theft_policy::closely) {
+    REQUIRE(t.may_take(now));
+    t.took(now);
+  }
+}
+
+TEST_CASE("run_next: thefts in a row are followed by pauses that double, up to a limit") {
+  run_next_theft_policy t;
+  std::int64_t now = at;
+  t.took(now);
+  CHECK(t.may_take(now));
+  for (const std::int64_t pause : {10'000, 20'000, 40'000, 80'000, 160'000, 320'000, 640'000, 640'000}) {
+    t.took(now);
+    CHECK_FALSE(t.may_take(now + pause - 1));
+    now += pause;
+    CHECK(t.may_take(now));
+  }
+}
+
+TEST_CASE(
+    "run_next: when nothing was to be taken for a while after a pause, the next theft is as the first") {
+  run_next_theft_policy t;
+  std::int64_t now = at;
+  for (int i = 0; i < 9; ++i) t.took(now);
+  now += run_next_theft_policy::longest_pause + run_next_theft_policy::closely;
+  REQUIRE(t.may_take(now));
+  t.took(now);
+  CHECK(t.may_take(now));
 }
 
 TEST_CASE("network: short requests are not shared out, however many") {

@@ -15,6 +15,7 @@
 #include <leat/sched/overrun_watch.hpp>
 #include <leat/sched/p.hpp>
 #include <leat/sched/policy/fetch.hpp>
+#include <leat/sched/policy/run_next_theft.hpp>
 #include <leat/sched/thread_event.hpp>
 
 namespace leat::sched {
@@ -38,6 +39,7 @@ struct alignas(64) M : m_front {
   bool spinning = false;            // counted in idle_set::spinning_
   std::uint32_t random = 1;
   fetch_policy fetch;
+  run_next_theft_policy run_next_theft;
 
   // While it polls: Gs that are readied meanwhile, until it has, or gets, a P to run them on.
   bool collects = false;

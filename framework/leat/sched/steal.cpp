@@ -140,8 +140,10 @@ G* round::steal(M& m, P& thief, int passes) noexcept {
         thief.turn.store(thief.turn.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         return m.loot[0];
       }
-      if (!last) continue;
+      if (!last || !victim.run_next.load(std::memory_order_relaxed)) continue;
+      if (!m.run_next_theft.may_take(now_ns())) continue;
       if (G* g = steal_run_next(victim)) {
+        m.run_next_theft.took(now_ns());
         bump(thief.count.steals);
         bump(thief.count.stolen_gs);
         thief.events.add(event_kind::stolen, g->id, 1, 1 | victim.id << 16);
