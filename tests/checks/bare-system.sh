@@ -4,11 +4,11 @@
 # bare-system.sh [COMMAND...]: proves that the two commands of the README work on a system that has only git and bash.
 #
 # Not part of `./dev test`: it needs root, debootstrap (apt-get install debootstrap), the network and about 3 GB under
-# ${TMPDIR:-/tmp}, and takes several minutes. It makes a minimal Debian 12 with this machine's package mirror and
+# ${TMPDIR:-/tmp}, and takes up to an hour. It makes a minimal Debian 12 with this machine's package mirror and
 # network settings, puts a clone of this repository (with uncommitted files) in it, and runs there, in a chroot,
 #   ./dev run, until its page is there
-#   ./dev test --fast
-# or each COMMAND given, as one word: bare-system.sh './dev test'. KEEP=1 leaves the system for a look; SUITE=trixie makes
+#   ./dev test
+# or each COMMAND given, as one word: bare-system.sh './dev test --fast'. KEEP=1 leaves the system for a look; SUITE=trixie makes
 # a Debian 13 of it, SUITE=noble on a machine with an Ubuntu mirror an Ubuntu 24.04.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -18,7 +18,7 @@ commands=("$@")
 until_it_serves='{ ./dev run & run=$!
   until (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; do kill -0 $run || exit 1; sleep 1; done
   kill -TERM $run; wait $run; }'
-(($#)) || commands=("$until_it_serves" './dev test --fast')
+(($#)) || commands=("$until_it_serves" './dev test')
 
 [[ $(id -u) == 0 ]] || { echo "bare-system: debootstrap and chroot need root" >&2; exit 2; }
 command -v debootstrap >/dev/null || { echo "bare-system: first: apt-get install debootstrap" >&2; exit 2; }
