@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include <cerrno>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -21,23 +22,26 @@ constexpr int rounds = 20;
 // As the C library declares it, whatever `errno` is.
 extern "C" int* __errno_location() noexcept __attribute__((const));
 
-// Comes back on another thread: of two Gs that have a P each, the one on the other thread lets go of it.
+// Comes back on another thread: of two Gs that have a P each, the one on the other thread lets go of it. They are
+// not joined: on one core that would park the caller, and the one that ends on the first thread would take it back.
 [[gnu::noinline]] bool change_threads() {
-  const pid_t before = thread_id();
-  return eventually([&] {
+  struct meeting {
     std::atomic<int> there{0};
     std::atomic<bool> enough{false};
-    const auto occupies = [&] {
-      ++there;
-      while (there < 2) std::this_thread::yield();
-      while (!enough && thread_id() == before) std::this_thread::yield();
-    };
-    task<void> one = spawn(occupies), two = spawn(occupies);
-    while (there < 2) yield();
+  };
+  const pid_t before = thread_id();
+  return eventually([&] {
+    const auto m = std::make_shared<meeting>();
+    for (int i = 0; i < 2; ++i) {
+      go([m, before] {
+        ++m->there;
+        while (m->there < 2) std::this_thread::yield();
+        while (!m->enough && thread_id() == before) std::this_thread::yield();
+      });
+    }
+    while (m->there < 2) yield();
     yield();
-    enough = true;
-    one.join();
-    two.join();
+    m->enough = true;
     return thread_id() != before;
   });
 }
