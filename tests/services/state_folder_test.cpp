@@ -7,7 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <leat/process/state.hpp>
+#include <leat/process/state_store.hpp>
 #include <leat/process/state_file.hpp>
 #include <mutex>
 #include <optional>

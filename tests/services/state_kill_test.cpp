@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <leat/base/clock.hpp>
-#include <leat/process/state.hpp>
+#include <leat/process/state_store.hpp>
 #include <leat/process/state_file.hpp>
 #include <string>
 #include <vector>

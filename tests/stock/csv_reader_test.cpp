@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <fstream>
 
+#include <leat/process/state_store.hpp>
 #include <leat/stock/csv_table.hpp>
 #include "stock/fixture.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/expression/expression.hpp>
 #include <leat/fiber/annotate.hpp>
+#include <leat/process/state_store.hpp>
 #include <leat/stock/hold.hpp>
 #include "stock/fixture.hpp"
 

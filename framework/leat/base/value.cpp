@@ -33,6 +33,9 @@ bool is_bare_key(std::string_view key) {
 }  // namespace
 
 value::value() noexcept = default;
+value::value(scalar, bool v, source_location at) noexcept : what_(v), at_(at) {}
+value::value(scalar, std::int64_t v, source_location at) noexcept : what_(v), at_(at) {}
+value::value(scalar, nanoseconds v, source_location at) noexcept : what_(v), at_(at) {}
 value::value(double v, source_location at) : what_(v), at_(at) {}
 value::value(std::string v, source_location at) : what_(std::move(v)), at_(at) {}
 value::value(std::string_view v, source_location at) : what_(std::string(v)), at_(at) {}

@@ -93,6 +93,13 @@ class value {
   friend bool operator==(const value& a, const value& b) noexcept;
 
  private:
+  // What the templates come to: a constructor in a header that makes the variant has a compiler make all that
+  // destroys it.
+  struct scalar {};
+  value(scalar, bool v, source_location at) noexcept;
+  value(scalar, std::int64_t v, source_location at) noexcept;
+  value(scalar, nanoseconds v, source_location at) noexcept;
+
   [[noreturn]] void wrong_kind() const noexcept;
 
   std::variant<std::monostate, bool, std::int64_t, double, std::string, nanoseconds, byte_size, list, table>
@@ -116,14 +123,15 @@ struct value_member {
 
 template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-value::value(T v, source_location at) : what_(static_cast<std::int64_t>(v)), at_(at) {}
+value::value(T v, source_location at) : value(scalar{}, static_cast<std::int64_t>(v), at) {}
 
 template <class T>
   requires(std::is_same_v<T, bool>)
-value::value(T v, source_location at) : what_(v), at_(at) {}
+value::value(T v, source_location at) : value(scalar{}, v, at) {}
 
 template <class Rep, class Period>
-value::value(std::chrono::duration<Rep, Period> v, source_location at) : what_(saturate_ns(v)), at_(at) {}
+value::value(std::chrono::duration<Rep, Period> v, source_location at)
+    : value(scalar{}, saturate_ns(v), at) {}
 
 // As it may be written in a file: "250ms", 16, ["a", "b"], { x = 1 }. Nothing for none.
 std::string to_text(const value& v);

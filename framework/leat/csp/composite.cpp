@@ -22,6 +22,13 @@ std::size_t total_capacity(const channel_list& all) noexcept {
 composite::composite(channel_list all)
     : channel_base(total_capacity(all), named_after(all)), parts_(std::move(all)) {}
 
+composite::composite(channel_list all, std::size_t capacity, const channel_options& o)
+    : channel_base(capacity, o), parts_(std::move(all)) {}
+
+composite::~composite() = default;
+
+std::span<const ref<channel_base>> merged::parts(const op_case&) const noexcept { return parts_; }
+
 std::size_t composite::size() const noexcept {
   std::size_t sum = 0;
   for (const auto& p : parts_) sum += p->size();

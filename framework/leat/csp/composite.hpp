@@ -27,6 +27,7 @@ using channel_list = std::vector<ref<channel_base>>;
 
 class composite : public channel_base {
  public:
+  ~composite() override;
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override;
   channel_stats stats() const noexcept override;
@@ -34,8 +35,7 @@ class composite : public channel_base {
 
  protected:
   explicit composite(channel_list all);
-  composite(channel_list all, std::size_t capacity, const channel_options& o)
-      : channel_base(capacity, o), parts_(std::move(all)) {}
+  composite(channel_list all, std::size_t capacity, const channel_options& o);
 
   const channel_list parts_;
 };
@@ -45,7 +45,7 @@ class merged : public composite {
  public:
   leat::flavour flavour() const noexcept override { return leat::flavour::merged; }
 
-  std::span<const ref<channel_base>> parts(const op_case&) const noexcept override { return parts_; }
+  std::span<const ref<channel_base>> parts(const op_case&) const noexcept override;
   // Never called for a receive: they are its parts'. There is nothing else to do here.
   ending try_case(entered&, op_case&) noexcept override { return ending::closed; }
   ending enroll(entered&, op_case&, wait&) noexcept override { return ending::closed; }

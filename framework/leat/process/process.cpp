@@ -10,6 +10,15 @@
 #include <leat/process/state_migrate.hpp>
 
 namespace leat {
+
+struct process::connected {
+  ports::entry port;
+  csp::channel_list to;
+  std::shared_ptr<csp::gate_record> record = {};
+  const port_type* type = nullptr;  // of its channels
+  ports::conversion how = {};
+};
+
 namespace processes {
 namespace {
 

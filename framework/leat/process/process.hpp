@@ -63,7 +63,7 @@ struct port_binding {
   unknown_fields unknown = unknown_fields::tell;  // at an out port for records
 };
 
-class state_store;    // state.hpp
+class state_store;    // state_store.hpp
 class setting_store;  // setting_store.hpp
 
 // What an object is made with.
@@ -191,13 +191,7 @@ class process {
 
  private:
   friend void processes::release(process& p, const process_options& o);
-  struct connected {
-    ports::entry port;
-    csp::channel_list to;
-    std::shared_ptr<csp::gate_record> record = {};
-    const port_type* type = nullptr;  // of its channels
-    ports::conversion how = {};
-  };
+  struct connected;
   void connect(connected& c, const any_channel& channel) const;
   std::string who() const;
 

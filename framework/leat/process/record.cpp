@@ -36,16 +36,42 @@ std::optional<double> to_number(const field_value& v) noexcept {
   return std::nullopt;
 }
 
+field_value::field_value() noexcept = default;
+field_value::field_value(scalar, bool v) noexcept : variant(v) {}
+field_value::field_value(scalar, std::int64_t v) noexcept : variant(v) {}
+field_value::field_value(scalar, nanoseconds v) noexcept : variant(v) {}
+field_value::field_value(double v) noexcept : variant(v) {}
+field_value::field_value(std::string v) noexcept : variant(std::move(v)) {}
+field_value::field_value(std::string_view v) : variant(std::string(v)) {}
+field_value::field_value(const char* v) : variant(std::string(v)) {}
+field_value::field_value(moment v) noexcept : variant(v) {}
+field_value::field_value(field_list v) noexcept : variant(std::in_place_type<field_list>, std::move(v)) {}
+field_value::field_value(record v) noexcept : variant(std::in_place_type<record>, std::move(v)) {}
+field_value::field_value(const field_value&) = default;
+field_value::field_value(field_value&&) noexcept = default;
+field_value& field_value::operator=(const field_value&) = default;
+field_value& field_value::operator=(field_value&&) noexcept = default;
+field_value::~field_value() = default;
+
+field_list::field_list() noexcept = default;
 field_list::field_list(std::initializer_list<field_value> all) : vector(all) {}
+field_list::field_list(std::vector<field_value> all) noexcept : vector(std::move(all)) {}
 field_list::field_list(const field_list&) = default;
+field_list::field_list(field_list&&) noexcept = default;
 field_list& field_list::operator=(const field_list&) = default;
+field_list& field_list::operator=(field_list&&) noexcept = default;
+field_list::~field_list() = default;
 
 bool operator==(const field_list& a, const field_list& b) {
   return static_cast<const std::vector<field_value>&>(a) == static_cast<const std::vector<field_value>&>(b);
 }
 
+record::record() noexcept = default;
 record::record(const record&) = default;
+record::record(record&&) noexcept = default;
 record& record::operator=(const record&) = default;
+record& record::operator=(record&&) noexcept = default;
+record::~record() = default;
 
 bool operator==(const record& a, const record& b) { return a.fields_ == b.fields_; }
 
@@ -84,6 +110,14 @@ field_value& record::operator[](std::string_view name) {
   if (at != fields_.end()) return at->value;
   return fields_.emplace_back(field{std::string(name), {}}).value;
 }
+
+field_value& record::append(std::string name, field_value v) {
+  fields_.push_back({std::move(name), std::move(v)});
+  return fields_.back().value;
+}
+
+void record::clear() noexcept { fields_.clear(); }
+void record::reserve(std::size_t n) { fields_.reserve(n); }
 
 bool record::erase(std::string_view name) noexcept {
   const auto at = find_in(fields_, name);

@@ -91,29 +91,35 @@ class record {
   fields fields_;
 };
 
-// Of a field; monostate: none, JSON's null.
+// Of a field; monostate: none, JSON's null. What makes, copies and destroys one is in record.cpp: for each file
+// that includes this one a compiler would need as long as for half of the rest.
 class field_value : public std::variant<std::monostate, bool, std::int64_t, double, std::string, nanoseconds,
                                         moment, field_list, record> {
  public:
-  field_value() = default;
+  field_value() noexcept;
   template <class T>
     requires(std::is_same_v<T, bool>)
-  field_value(T v) : variant(v) {}
+  field_value(T v) : field_value(scalar{}, v) {}
   template <class T>
     requires(shapes::is_integer<T>)
-  field_value(T v) : variant(static_cast<std::int64_t>(v)) {
-    // As nearly as a real can tell it.
-    if (!std::in_range<std::int64_t>(v)) *this = static_cast<double>(v);
-  }
-  field_value(double v) : variant(v) {}
-  field_value(std::string v) : variant(std::move(v)) {}
-  field_value(std::string_view v) : variant(std::string(v)) {}
-  field_value(const char* v) : variant(std::string(v)) {}
+  field_value(T v)
+      : field_value(std::in_range<std::int64_t>(v) ? field_value(scalar{}, static_cast<std::int64_t>(v))
+                                                   : field_value(static_cast<double>(v))) {
+  }  // as nearly as a real can tell it
+  field_value(double v) noexcept;
+  field_value(std::string v) noexcept;
+  field_value(std::string_view v);
+  field_value(const char* v);
   template <class Rep, class Period>
-  field_value(std::chrono::duration<Rep, Period> v) : variant(saturate_ns(v)) {}
-  field_value(moment v) : variant(v) {}
-  field_value(field_list v) : variant(std::in_place_type<field_list>, std::move(v)) {}
-  field_value(record v) : variant(std::in_place_type<record>, std::move(v)) {}
+  field_value(std::chrono::duration<Rep, Period> v) : field_value(scalar{}, saturate_ns(v)) {}
+  field_value(moment v) noexcept;
+  field_value(field_list v) noexcept;
+  field_value(record v) noexcept;
+  field_value(const field_value&);
+  field_value(field_value&&) noexcept;
+  field_value& operator=(const field_value&);
+  field_value& operator=(field_value&&) noexcept;
+  ~field_value();
 
   bool is_null() const noexcept { return index() == 0; }
   value_kind kind() const noexcept { return valueless_by_exception() ? value_kind::none : kinds[index()]; }
@@ -124,6 +130,11 @@ class field_value : public std::variant<std::monostate, bool, std::int64_t, doub
   record* table() noexcept { return std::get_if<record>(this); }
 
  private:
+  struct scalar {};
+  field_value(scalar, bool v) noexcept;
+  field_value(scalar, std::int64_t v) noexcept;
+  field_value(scalar, nanoseconds v) noexcept;
+
   // In the order of the variant.
   static constexpr value_kind kinds[] = {value_kind::none,   value_kind::boolean, value_kind::integer,
                                          value_kind::real,   value_kind::text,    value_kind::duration,
@@ -142,21 +153,6 @@ struct record::field {
 };
 
 // Here, where a field is a whole type.
-inline field_list::field_list() noexcept = default;
-inline field_list::field_list(std::vector<field_value> all) noexcept : vector(std::move(all)) {}
-inline field_list::field_list(field_list&&) noexcept = default;
-inline field_list& field_list::operator=(field_list&&) noexcept = default;
-inline field_list::~field_list() = default;
-inline record::record() noexcept = default;
-inline record::record(record&&) noexcept = default;
-inline record& record::operator=(record&&) noexcept = default;
-inline record::~record() = default;
-inline field_value& record::append(std::string name, field_value v) {
-  fields_.push_back({std::move(name), std::move(v)});
-  return fields_.back().value;
-}
-inline void record::clear() noexcept { fields_.clear(); }
-inline void record::reserve(std::size_t n) { fields_.reserve(n); }
 inline std::size_t record::size() const noexcept { return fields_.size(); }
 inline bool record::empty() const noexcept { return fields_.empty(); }
 inline record::iterator record::begin() const noexcept { return fields_.data(); }

@@ -79,7 +79,7 @@ class box_base {
   // Before anybody else has it. What of a described value is not as it was written is told.
   virtual void read(std::span<const std::uint8_t> cbor, std::vector<std::string>& told) = 0;
   // From now on each first save after a write is told there. Before anybody else has it.
-  void keep(channel<char> wake) { wake_ = std::move(wake); }
+  void keep(const channel<char>& wake);
 
   // Any G. A described value, as CBOR.
   virtual void write(std::vector<std::uint8_t>& to) const = 0;
@@ -89,20 +89,21 @@ class box_base {
   void mark_unwritten() noexcept { unwritten_.store(true, std::memory_order_release); }
   // For a successor: the one before may have been fenced before it told.
   void tell_again() const noexcept {
-    if (wake_ && is_unwritten()) (void)wake_->try_send(0);
+    if (wake_ && is_unwritten()) tell();
   }
 
  protected:
   // In the visit that stores the value; true: to be followed by a tell outside of it.
   bool note_saved() noexcept { return wake_ && !unwritten_.exchange(true, std::memory_order_acq_rel); }
-  void tell() const noexcept { (void)wake_->try_send(0); }
+  void tell() const noexcept;
 
   mutable ranked_spinlock lock_{lock_rank::channel, "state"};
 
  private:
   const void* const type_;
   const shape_fn shape_;
-  std::optional<channel<char>> wake_;  // none: it lives as long as the service
+  struct bell;
+  std::shared_ptr<const bell> wake_;  // null: it lives as long as the service
   std::atomic<bool> unwritten_{false};
 };
 
@@ -184,49 +185,11 @@ class box<T, false> final : public box_base {
   std::shared_ptr<const T> current_;
 };
 
+// state_store::find
+std::shared_ptr<box_base> find(state_store& among, std::string_view name, const void* type,
+                               std::shared_ptr<box_base> (*make)());
+
 }  // namespace states
-
-// The states of one process, or of one replica of it. A list to which is only added, at its front and inside
-// the runtime: a constructor that hangs is fenced as well, and must not come back to what its successor uses.
-class state_store {
- public:
-  // Who keeps them beyond the program: what was read for them, by name, and where saves are told.
-  struct keeping {
-    struct kept {
-      std::string name;
-      std::vector<std::uint8_t> cbor;
-    };
-    std::string who = {};  // for the log: "process 'meter' (adds, t.toml:3)"
-    std::vector<kept> read = {};
-    channel<char> wake{1};
-  };
-  // Before the first use.
-  void keep(keeping how) { keeping_ = std::move(how); }
-
-  // By name; made at the first use, with what was read for it. Throws wiring_error if it is there with another
-  // type, or if it is to be kept and cannot be.
-  std::shared_ptr<states::box_base> find(std::string_view name, const void* type,
-                                         std::shared_ptr<states::box_base> (*make)());
-
-  struct entry {
-    std::string name;
-    std::shared_ptr<states::box_base> box;
-  };
-  std::vector<entry> all() const;  // any G
-
- private:
-  struct named {
-    std::string name;
-    std::shared_ptr<states::box_base> box;
-    std::unique_ptr<named> next = {};  // never changes once it is in the list
-  };
-  const named* first() const;
-  void take_over(const std::string& name, states::box_base& box) const;
-
-  mutable ranked_spinlock lock_{lock_rank::channel, "states"};
-  std::unique_ptr<named> first_;  // few; under the lock
-  std::optional<keeping> keeping_;
-};
 
 template <class T>
 class state {
@@ -240,8 +203,8 @@ class state {
     };
     owner->note_state(name, states::shape_if_described<T>());
     state_store* const kept = owner->states();
-    box_ = std::static_pointer_cast<states::box<T>>(kept ? kept->find(name, &states::type_mark<T>, make)
-                                                         : make());
+    box_ = std::static_pointer_cast<states::box<T>>(
+        kept ? states::find(*kept, name, &states::type_mark<T>, make) : make());
   }
   state(const state&) = delete;
   state& operator=(const state&) = delete;

@@ -23,7 +23,7 @@
 #include <leat/process/incarnation.hpp>
 #include <leat/process/registry.hpp>
 #include <leat/process/setting_store.hpp>
-#include <leat/process/state.hpp>
+#include <leat/process/state_store.hpp>
 #include <leat/process/supervision_driver.hpp>
 
 namespace leat {

@@ -14,7 +14,7 @@
 #include <leat/base/list.hpp>
 #include <leat/fiber/fiber.hpp>
 #include <leat/fiber/stack.hpp>
-#include <leat/sched/timers.hpp>
+#include <leat/sched/timer.hpp>
 
 namespace leat::sched {
 

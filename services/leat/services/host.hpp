@@ -35,7 +35,7 @@
 #include <leat/process/incarnation.hpp>
 #include <leat/process/process.hpp>
 #include <leat/process/setting_store.hpp>
-#include <leat/process/state.hpp>
+#include <leat/process/state_store.hpp>
 #include <leat/process/supervision_driver.hpp>
 #include <leat/sched/options.hpp>
 #include <leat/services/board.hpp>

@@ -20,7 +20,7 @@
 #include <string>
 
 #include <leat/config/plan.hpp>
-#include <leat/process/state.hpp>
+#include <leat/process/state_store.hpp>
 #include <leat/services/folder_lock.hpp>
 
 namespace leat::services {

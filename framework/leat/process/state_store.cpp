@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <leat/process/state.hpp>
+#include <leat/process/state_store.hpp>
 
 #include <algorithm>
 
 #include <leat/base/log.hpp>
 
 namespace leat {
+
+struct states::box_base::bell {
+  channel<char> rings;
+};
+
+void states::box_base::keep(const channel<char>& wake) { wake_ = std::make_shared<const bell>(bell{wake}); }
+
+void states::box_base::tell() const noexcept { (void)wake_->rings.try_send(0); }
+
+std::shared_ptr<states::box_base> states::find(state_store& among, std::string_view name, const void* type,
+                                               std::shared_ptr<box_base> (*make)()) {
+  return among.find(name, type, make);
+}
 
 const state_store::named* state_store::first() const {
   const sched::unfenced in;
