@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <leat/process/state_store.hpp>
 #include "stock/fixture.hpp"
 
 namespace leat::stock::test {
