@@ -7,8 +7,8 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <leat/process/state_store.hpp>
 #include <leat/process/state_file.hpp>
+#include <leat/process/state_store.hpp>
 #include <mutex>
 #include <optional>
 #include <string>

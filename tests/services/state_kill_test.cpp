@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <leat/base/clock.hpp>
-#include <leat/process/state_store.hpp>
 #include <leat/process/state_file.hpp>
+#include <leat/process/state_store.hpp>
 #include <string>
 #include <vector>
 
