@@ -44,6 +44,7 @@ fi
 [[ -e /usr/share/debootstrap/scripts/$suite ]] || { echo "bare-system: debootstrap knows no suite $suite" >&2; exit 2; }
 
 system=$(mktemp -d "${TMPDIR:-/tmp}/leat-bare.XXXXXX")
+chmod 755 "$system"  # the root of a system: others than root live there too
 mounted=()
 clean_up() {
   local i

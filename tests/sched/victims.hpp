@@ -2,6 +2,7 @@
 //
 // Gs that never come back, each in its own way, and what the tests of quarantine share.
 #pragma once
+#include <poll.h>
 #include <unistd.h>
 #include <atomic>
 #include <cstdint>
@@ -74,6 +75,12 @@ inline void reads() {
   char byte;
   (void)!::read(end, &byte, 1);
 }
+inline void polls() {
+  for (;;) (void)::poll(nullptr, 0, -1);
+}
+inline void sleeps() {
+  for (;;) (void)::sleep(1'000'000);
+}
 inline void hangs_under_qsort() {
   int few[] = {3, 1, 2, 5, 4};
   std::qsort(few, 5, sizeof few[0], [](const void*, const void*) {
@@ -93,7 +100,8 @@ inline constexpr victim victims[] = {
     {"an endless loop", loops, ends_by::leaving}, {"malloc", mallocs, ends_by::either},
     {"exceptions", throws, ends_by::either},      {"a catch block", hangs_in_a_catch, ends_by::leaving},
     {"snprintf", prints, ends_by::either},        {"strings", builds_strings, ends_by::either},
-    {"read", reads, ends_by::freezing},           {"qsort", hangs_under_qsort, ends_by::fencing},
+    {"read", reads, ends_by::freezing},           {"poll", polls, ends_by::freezing},
+    {"sleep", sleeps, ends_by::freezing},         {"qsort", hangs_under_qsort, ends_by::fencing},
 };
 
 // With a sanitizer inside, malloc and its like must not be stopped anywhere.

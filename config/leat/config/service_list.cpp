@@ -53,7 +53,10 @@ std::vector<listed_service> read_service_list(const value& list, bool& complete,
   const auto* elements = list.get_if<value::list>();
   if (!elements) {
     complete = false;
-    found.error("type", list.at(), "'services' must be a list, not " + kind_with_article(list.kind()));
+    const bool single = list.kind() == value_kind::table;
+    found.error("type", list.at(),
+                "'services' must be a list, not " + kind_with_article(list.kind()) +
+                    (single ? ": write [[services]]" : ""));
     return out;
   }
   std::size_t number = 0;

@@ -91,8 +91,8 @@ class record {
   fields fields_;
 };
 
-// Of a field; monostate: none, JSON's null. What makes, copies and destroys one is in record.cpp: for each file
-// that includes this one a compiler would need as long as for half of the rest.
+// Of a field; monostate: none, JSON's null. What makes, copies and destroys one is in record.cpp, so that not
+// every file that includes this one is compiled with it.
 class field_value : public std::variant<std::monostate, bool, std::int64_t, double, std::string, nanoseconds,
                                         moment, field_list, record> {
  public:
@@ -102,10 +102,9 @@ class field_value : public std::variant<std::monostate, bool, std::int64_t, doub
   field_value(T v) : field_value(scalar{}, v) {}
   template <class T>
     requires(shapes::is_integer<T>)
-  field_value(T v)
-      : field_value(std::in_range<std::int64_t>(v) ? field_value(scalar{}, static_cast<std::int64_t>(v))
-                                                   : field_value(static_cast<double>(v))) {
-  }  // as nearly as a real can tell it
+  field_value(T v) : field_value(scalar{}, static_cast<std::int64_t>(v)) {
+    if (!std::in_range<std::int64_t>(v)) *this = static_cast<double>(v);  // as nearly as a real can tell it
+  }
   field_value(double v) noexcept;
   field_value(std::string v) noexcept;
   field_value(std::string_view v);

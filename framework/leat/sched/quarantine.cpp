@@ -29,6 +29,7 @@
 #include <leat/sched/interrupted.hpp>
 #include <leat/sched/leavable.hpp>
 #include <leat/sched/life.hpp>
+#include <leat/sched/plain_call.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/unwind.hpp>
 
@@ -168,7 +169,7 @@ void choose_signal() noexcept {
 struct walk {
   std::uintptr_t from;  // the interrupted instruction
   probe* s;
-  bool at_call = false;      // it stands still in a system call there
+  bool in_call = false;      // every frame so far is of a system call that it stands still in
   bool begun = false;        // past the handler's own frames
   bool reached_end = false;  // the first frame of the G
   bool all_leavable = true;  // every frame so far
@@ -187,9 +188,10 @@ LEAT_UNWATCHED _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void*
   // A handler of the program's own stands on what it interrupted: neither is left, nor frozen.
   if (at_instruction && !innermost) w.all_leavable = w.all_harmless = false;
   const std::uintptr_t at = at_instruction ? ip : ip - 1;
+  w.in_call = w.in_call && !is_leavable(at) && (innermost || is_plain_call(_Unwind_GetRegionStart(context)));
   if (!is_leavable(at)) {
     w.all_leavable = false;
-    if (!(innermost && w.at_call) && !is_foreign_and_harmless(at)) w.all_harmless = false;
+    if (!w.in_call && !is_foreign_and_harmless(at)) w.all_harmless = false;
   }
   if (w.s->frames < most_frames) w.s->trace[w.s->frames++] = reinterpret_cast<void*>(ip);
   w.reached_end = _Unwind_GetRegionStart(context) == reinterpret_cast<std::uintptr_t>(&life::g_main);
@@ -210,7 +212,7 @@ LEAT_UNWATCHED site look_around(M& m, const interrupted& p, bool stands_still_th
   if (!own_code_is_known() || inside_heap()) return site::unknown;
   if (!is_leavable(p.pc) && !unwinds_without_lock) return site::unknown;
   walk w{p.pc, &s};
-  w.at_call = stands_still_there;
+  w.in_call = stands_still_there;
   if (!walk_interrupted(m, p.pc, look_at_frame, &w) || !w.reached_end) return site::unknown;
   if (w.all_leavable) return site::clean;
   return w.all_harmless ? site::harmless : site::unknown;
@@ -344,6 +346,8 @@ void prepare_quarantine() noexcept {
     (void)::dl_iterate_phdr(note_module, nullptr);
     prepare_walks();
     choose_signal();
+    learn_plain_calls(signal_number.load(std::memory_order_relaxed),
+                      [](std::uintptr_t pc) noexcept { return shared.hold(pc); });
     find_out_about_heap();
     leat::detail::before_log.store(end_if_fenced, std::memory_order_relaxed);
   });

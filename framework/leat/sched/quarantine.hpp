@@ -43,7 +43,8 @@
 // Harmless (f): the thread holds no lock that the rest of the program needs. It is outside the allocator,
 // holds no lock of Leat's, and no frame up to the first one of the G is of the C library, the loader, the C++
 // library or a sanitizer: these have locks that all share (the loader's, stdio's, the locale's, the time
-// zone's). The one exception is a system call that it stands still in, called directly. Frames of other
+// zone's). The one exception is a system call that it stands still in, and the functions of the C library that
+// do nothing but make it (plain_call.hpp). Frames of other
 // libraries are allowed: such a library's own lock stays held, as it would while the call goes on.
 //
 // Who can know neither never stops anybody: a C library that is linked statically, an allocator that took the
