@@ -3,6 +3,7 @@
 // The inspector page in a real browser, before a door that answers what the test wants.
 #include <doctest/doctest.h>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "fake_door.hpp"
@@ -20,6 +21,13 @@ const char* const overlaps =
     "e.getBoundingClientRect()); "
     "return String(all.filter((a, i) => all.some((b, k) => k < i && a.left < b.right && b.left < a.right && "
     "a.top < b.bottom && b.top < a.bottom)).length); })()";
+// How the text of the page stands out from what is behind it, as WCAG counts: "12 light", "15 dark".
+const char* const contrast =
+    "(() => { const light = c => { const v = c.match(/[0-9.]+/g).slice(0, 3).map(x => x / 255).map(x => x <= "
+    "0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * "
+    "v[2]; "
+    "}; const s = getComputedStyle(document.body), a = light(s.color), b = light(s.backgroundColor); return "
+    "Math.floor((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)) + (b < a ? ' dark' : ' light'); })()";
 // The places that the layout gives to this graph of nodes of 10 by 10, in their order: "0,0 30,0".
 std::string laid_out(const std::string& nodes, const std::string& links) {
   return "(() => { const made = arrange('" + nodes + "'.split(' ').map(id => ({id, w: 10, h: 10})), '" +
@@ -192,6 +200,50 @@ TEST_CASE("in a browser, the graph is live, finds the culprit, opens, taps, rest
                      "r(e.effectiveDirective)); new Image().src = 'http://127.0.0.1:9/x.png'; })") ==
           "img-src");
     CHECK(b.value_of("try { document.body.innerHTML = 'x'; 'taken' } catch (e) { e.name }") == "TypeError");
+  });
+}
+
+TEST_CASE("in a browser, 200 processes fit on a phone, and in the dark" * doctest::timeout(280)) {
+  const std::string program = leat::test::chromium();
+  if (program.empty()) {
+    std::printf("skipped: there is no chromium here (Debian: apt install chromium)\n");
+    return;
+  }
+  leat::run(sched::test::with_procs(2), [&] {
+    fake_door door("127.0.0.1:0", 103, 66);
+    browser b(program);
+    b.show_at(390, 844, true);
+    b.open("http://" + door.where + "/");
+    CHECK(b.becomes(text("#status"), "live"));
+    // As many begin folded.
+    CHECK(b.becomes(count(".service"), "67"));
+    CHECK(b.value_of(click("#fold")) == "done");
+    CHECK(b.value_of(count(".process")) == "202");
+    CHECK(b.value_of(overlaps) == "0");
+    const std::string scrolls_sideways = "String(document.documentElement.scrollWidth > innerWidth)";
+    CHECK(b.value_of(scrolls_sideways) == "false");
+    // The panel has the width of the screen and can be left.
+    CHECK(b.value_of(click(node("p:plant/post"))) == "done");
+    CHECK(b.value_of(scrolls_sideways) == "false");
+    CHECK(b.value_of("(r => String(r.left >= 0 && r.right <= innerWidth))(document.getElementById('panel')."
+                     "getBoundingClientRect())") == "true");
+    (void)b.value_of(press("Escape"));
+    CHECK(b.value_of("String(document.getElementById('panel').hidden)") == "true");
+
+    const auto stands_out = [&](const char* how) {
+      const std::string now = b.value_of(contrast);
+      CAPTURE(now);
+      CHECK(now.ends_with(how));
+      CHECK(std::atoi(now.c_str()) >= 7);
+    };
+    stands_out(" light");
+    b.show_dark();
+    CHECK(b.becomes(contrast, [](const std::string& c) { return c.ends_with(" dark"); }));
+    stands_out(" dark");
+    // At a desk.
+    b.show_at(1600, 900);
+    CHECK(b.becomes(scrolls_sideways, "false"));
+    CHECK(b.becomes(overlaps, "0"));
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A deployment of the `leat` program that runs, alone in a folder for sockets of its own, and the verbs for it.
+// A deployment of the `leat` program, or of another, that runs, alone in a folder for sockets of its own, and the verbs for it.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -22,11 +22,11 @@ struct said {
 struct deployment {
   // Named `plant`, with a door for TCP if `toml` has a place for it: $DOOR.
   explicit deployment(std::string toml, std::vector<std::string> options = {},
-                      std::vector<std::string> more_environment = {})
+                      std::vector<std::string> more_environment = {}, const std::string& of = "leat")
       : door("127.0.0.1:" + std::to_string(leat::test::free_port())),
         file(folder.file("plant.toml", "leat = 1\n" + with_door(std::move(toml), door))),
         environment{"LEAT_SOCKETS=" + folder.path(), "LEAT_TOKEN="},
-        service(command(file, std::move(options)), joined(environment, std::move(more_environment))) {}
+        service(command(of, file, std::move(options)), joined(environment, std::move(more_environment))) {}
 
   std::string socket() const { return folder.path() + "/plant.sock"; }
   // A verb, at its end.
@@ -60,8 +60,9 @@ struct deployment {
     if (const std::size_t at = toml.find("$DOOR"); at != std::string::npos) toml.replace(at, 5, door);
     return toml;
   }
-  static std::vector<std::string> command(const std::string& file, std::vector<std::string> options) {
-    options.insert(options.begin(), {leat::test::program_path("leat"), "run"});
+  static std::vector<std::string> command(const std::string& of, const std::string& file,
+                                          std::vector<std::string> options) {
+    options.insert(options.begin(), {leat::test::program_path(of), "run"});
     options.push_back(file);
     return options;
   }

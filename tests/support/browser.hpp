@@ -58,6 +58,20 @@ class browser {
   browser& operator=(const browser&) = delete;
 
   void open(const std::string& url) { (void)call("Page.navigate", R"({"url":")" + url + "\"}"); }
+  // As on a screen, or a phone, of this size in points.
+  void show_at(int width, int height, bool phone = false) {
+    (void)call("Emulation.setDeviceMetricsOverride",
+               R"({"width":)" + std::to_string(width) + R"(,"height":)" + std::to_string(height) +
+                   R"(,"deviceScaleFactor":1,"mobile":)" + (phone ? "true}" : "false}"));
+  }
+  // As for people who have asked their system for dark colours.
+  void show_dark() {
+    (void)call("Emulation.setEmulatedMedia",
+               R"({"features":[{"name":"prefers-color-scheme","value":"dark"}]})");
+  }
+  // What is seen now: a PNG, in base64.
+  std::string picture() { return text_in(call("Page.captureScreenshot"), "data"); }
+  pid_t pid() const noexcept { return child_.pid(); }
   // The text that a script of one line returns; the text must need no escapes.
   std::string value_of(const std::string& script) {
     std::string quoted;

@@ -5,9 +5,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
+#include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <iterator>
+#include <utility>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 
 #include <leat/fiber/annotate.hpp>
 #include <leat/fiber/overflow.hpp>
@@ -85,9 +91,26 @@ constexpr const char* names[] = {
 
 constexpr std::size_t most_learnt = 8;
 
-// Written once, before any handler reads it.
+// Those at the front are valid. What is learnt comes later, and by one thread: before the first question of all.
 std::uintptr_t starts[std::size(names) + most_learnt];
-std::size_t n_starts = 0;
+std::atomic<std::size_t> n_starts{0};
+
+void add(std::uintptr_t start) noexcept {
+  const std::size_t n = n_starts.load(std::memory_order_relaxed);
+  starts[n] = start;
+  n_starts.store(n + 1, std::memory_order_release);  // pairs with is_plain_call
+}
+
+// Elsewhere there is nothing to learn, and no debugger is stopped by a signal for nothing.
+bool has_helpers() noexcept {
+#ifdef __GLIBC__
+  int major = 0, minor = 0;
+  return std::sscanf(::gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 &&
+         (major > 2 || (major == 2 && minor >= 41));
+#else
+  return false;
+#endif
+}
 
 struct lesson {
   bool (*is_in_c_library)(std::uintptr_t) noexcept;
@@ -99,6 +122,7 @@ struct lesson {
   std::size_t n = 0;
 };
 lesson* volatile now = nullptr;
+int (*to_learn_from)(const sigset_t*) = nullptr;  // null: nothing, or nothing more
 
 LEAT_UNWATCHED _Unwind_Reason_Code look(_Unwind_Context* context, void* arg) {
   auto& l = *static_cast<lesson*>(arg);
@@ -154,23 +178,29 @@ void learn(int signal, int (*suspend)(const sigset_t*), lesson& l) noexcept {
 
 }  // namespace
 
-void learn_plain_calls(int signal, bool (*is_in_c_library)(std::uintptr_t pc) noexcept) noexcept {
+void look_up_plain_calls() noexcept {
   void* const c_library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (!c_library) return;
   for (const char* const name : names)
-    if (void* const f = ::dlsym(c_library, name)) starts[n_starts++] = reinterpret_cast<std::uintptr_t>(f);
+    if (void* const f = ::dlsym(c_library, name)) add(reinterpret_cast<std::uintptr_t>(f));
+  using suspend_fn = int (*)(const sigset_t*);
   // Between sanitizers and their signals nobody should come.
-  if (signal != 0 && !fiber::under_asan && !fiber::under_tsan) {
-    lesson l{.is_in_c_library = is_in_c_library};
-    using suspend_fn = int (*)(const sigset_t*);
-    if (void* const f = ::dlsym(c_library, "sigsuspend")) learn(signal, reinterpret_cast<suspend_fn>(f), l);
-    for (std::size_t i = 0; l.complete && i < l.n; ++i) starts[n_starts++] = l.seen[i];
-  }
+  if (has_helpers() && !fiber::under_asan && !fiber::under_tsan)
+    to_learn_from = reinterpret_cast<suspend_fn>(::dlsym(c_library, "sigsuspend"));
   (void)::dlclose(c_library);
 }
 
+void learn_plain_calls(int signal, bool (*is_in_c_library)(std::uintptr_t pc) noexcept) noexcept {
+  const auto suspend = std::exchange(to_learn_from, nullptr);
+  if (!suspend) return;
+  lesson l{.is_in_c_library = is_in_c_library};
+  learn(signal, suspend, l);
+  for (std::size_t i = 0; l.complete && i < l.n; ++i) add(l.seen[i]);
+}
+
 LEAT_UNWATCHED bool is_plain_call(std::uintptr_t start) noexcept {
-  for (std::size_t i = 0; i < n_starts; ++i)
+  const std::size_t n = n_starts.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < n; ++i)
     if (starts[i] == start) return true;
   return false;
 }

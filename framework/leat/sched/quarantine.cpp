@@ -346,8 +346,7 @@ void prepare_quarantine() noexcept {
     (void)::dl_iterate_phdr(note_module, nullptr);
     prepare_walks();
     choose_signal();
-    learn_plain_calls(signal_number.load(std::memory_order_relaxed),
-                      [](std::uintptr_t pc) noexcept { return shared.hold(pc); });
+    look_up_plain_calls();
     find_out_about_heap();
     leat::detail::before_log.store(end_if_fenced, std::memory_order_relaxed);
   });
@@ -419,6 +418,8 @@ put put_question(M& m, probe::state question) noexcept {
   if (!is_ours(signal_number.load(std::memory_order_relaxed))) choose_signal();
   const int number = signal_number.load(std::memory_order_relaxed);
   if (number == 0) return put::no_signal;
+  if constexpr (unwinds_without_lock)
+    learn_plain_calls(number, [](std::uintptr_t pc) noexcept { return shared.hold(pc); });
   if (question == probe::settle) begin_looks(m, number);
   m.asked.word.store(question, std::memory_order_seq_cst);  // pairs with answer
   if (m.asked.under_way.exchange(1, std::memory_order_seq_cst) != 0) return put::done;
