@@ -25,6 +25,13 @@ put framework/leat/sched/a.hpp 'class a {
 };'
 expect 1 'framework/leat/sched/a.hpp:2:' layers
 expect 1 'makes another its friend' layers
+for friend in 'friend b;' 'friend struct sched::b;'; do
+  fresh
+  put framework/leat/sched/a.cpp "class a {
+  $friend
+};"
+  expect 1 'framework/leat/sched/a.cpp:2:' layers
+done
 fresh
 put framework/leat/csp/a.hpp 'class a {
   friend class b;
@@ -73,6 +80,12 @@ allowed framework/leat/base/a.cpp '<vector>  // not <leat/sched/g.hpp>'
 fresh
 put framework/leat/base/long.cpp "$(yes '//' | head -401)"
 expect 0 'note: framework/leat/base/long.cpp has 401 lines' layers
+
+fresh
+put framework/leat/sched/long.hpp "$(yes '//' | head -200)"
+expect 1 'framework/leat/sched/long.hpp:200: 200 lines' layers
+put framework/leat/sched/long.hpp "$(yes '//' | head -199)"
+expect 0 'no forbidden include' layers
 
 fresh
 expect 2 'no source folder' layers

@@ -172,7 +172,12 @@ TEST_CASE("locks inside channels are not left held by a G that is quarantined wh
     for (int i = 0; i < rounds; ++i) {
       auto t = spawn({.guard = guard_of(1ms, 1ms)},
                      [&general = general, &copied = copied, &reader = reader, &single = single] {
+                       std::array<csp::waiting_g, 4> waiting;
                        for (;;) {
+                         (void)general.base()->waiting(waiting);
+                         (void)copied.base()->waiting(waiting);
+                         (void)reader.base()->waiting(waiting);
+                         (void)single.base()->waiting(waiting);
                          (void)general.stats();
                          (void)general.size();
                          (void)copied.stats();
@@ -223,6 +228,14 @@ TEST_CASE("a G that waits for a channel in a loop, by asking for its size, is qu
     CHECK(is_put_out([&c = general] { return !c.closed(); }));
     CHECK(is_put_out([&c = reader] { return c.size() == 0; }));
     CHECK(is_put_out([&c = single] { return c.size() == 0; }));
+    const auto nobody_waits = [](auto& c) {
+      std::array<csp::waiting_g, 4> waiting;
+      return c.base()->waiting(waiting) == 0;
+    };
+    CHECK(is_put_out([&, &c = general] { return nobody_waits(c); }));
+    CHECK(is_put_out([&, &c = copied] { return nobody_waits(c); }));
+    CHECK(is_put_out([&, &c = reader] { return nobody_waits(c); }));
+    CHECK(is_put_out([&, &c = single] { return nobody_waits(c); }));
   });
 }
 

@@ -17,7 +17,8 @@
 // Abstracted: queues are counters; a lock section is one step where nobody outside can see its middle; an M
 // without a P waits on `given` for any P, so that start_m always finds an M or makes one; with LIMITED there are
 // MS threads and no more, and start_m fails if none of them sleeps. Not modelled: run_next (exempt), timers and
-// the poller (timer_poll.pml), ring overflow, retaking, resizing.
+// the poller (timer_poll.pml), ring overflow, retaking, resizing, and the wakes that 4 puts off until an M that stands
+// back looks again (fetch_policy::puts_off_wake).
 //
 // BURST: M 0 pushes as in a burst, with light barriers. How it begins and ends one is not modelled: each is a
 // read-modify-write of bursting_ on its side, against a full barrier and a read of it on the other.

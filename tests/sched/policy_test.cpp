@@ -98,6 +98,23 @@ TEST_CASE("fetch: Gs that compute, start or wake others, or ran on another P, we
   CHECK(f.most(256u) == 256);
 }
 
+TEST_CASE("fetch: of those that hold a P, one at least stays at work") {
+  CHECK_FALSE(fetch_policy::may_nap(0, 1));
+  CHECK(fetch_policy::may_nap(0, 2));
+  CHECK_FALSE(fetch_policy::may_nap(1, 2));
+  CHECK(fetch_policy::may_nap(1, 3));
+}
+
+TEST_CASE("fetch: a wake waits for the end of a nap where all CPUs have an M and one of these is at work") {
+  CHECK(fetch_policy::puts_off_wake(1, 2, 2));
+  CHECK(fetch_policy::puts_off_wake(2, 3, 2));
+  CHECK_FALSE(fetch_policy::puts_off_wake(0, 2, 2));  // nobody naps
+  CHECK_FALSE(fetch_policy::puts_off_wake(1, 2, 4));  // a CPU has none
+  // The last one at work has ended since the others began to nap: nobody else would run what is queued.
+  CHECK_FALSE(fetch_policy::puts_off_wake(2, 2, 2));
+  CHECK_FALSE(fetch_policy::puts_off_wake(1, 1, 1));
+}
+
 TEST_CASE("fetch: few are not assessed, and no nap outlasts a timer") {
   CHECK_FALSE(fetch_policy::is_worth_assessing(7));
   CHECK(fetch_policy::is_worth_assessing(8));

@@ -169,6 +169,7 @@ void broadcast_hub::close() noexcept {
 }
 
 std::size_t broadcast_hub::waiting(std::span<waiting_g> to) const noexcept {
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return note_waiting(senders_, true, to, 0);
 }

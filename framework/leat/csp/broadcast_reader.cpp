@@ -223,6 +223,7 @@ void broadcast_reader::close() noexcept {
 }
 
 std::size_t broadcast_reader::waiting(std::span<waiting_g> to) const noexcept {
+  const sched::unbroken_look unbroken;
   lock_guard hold(hub_.lock_);
   return note_waiting(receivers_, false, to, 0);
 }

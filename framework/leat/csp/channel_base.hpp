@@ -125,7 +125,8 @@ struct op_case {
 
   op kind;
   void* slot = nullptr;  // stage sets it: what try_case, enroll and claimers move from or into
-  // A std::optional<T>*, for what a send pushes out; null if it comes from channel_base::send.
+  // A std::optional<T>*, for what a send pushes out; null if it comes from channel_base::send. So a kind that
+  // hands its cases on to a channel which pushes out has a send of its own.
   void* evicted = nullptr;
   // Made when the select has to wait (select.cpp); most find a case that is ready.
   union {

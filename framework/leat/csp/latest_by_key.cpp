@@ -231,6 +231,7 @@ void latest_by_key::close() noexcept {
 }
 
 std::size_t latest_by_key::waiting(std::span<waiting_g> to) const noexcept {
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return note_waiting(receivers_, false, to, 0);
 }

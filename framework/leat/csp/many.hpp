@@ -240,6 +240,7 @@ class many_channel : public many_base {
   }
 
   std::size_t waiting(std::span<waiting_g> to) const noexcept override {
+    const sched::unbroken_look unbroken;
     const look_guard hold(lock_);
     return note_waiting(senders_, true, to, note_waiting(receivers_, false, to, 0));
   }

@@ -252,6 +252,7 @@ void single_base::withdraw(op_case& c) noexcept {
 }
 
 std::size_t single_base::waiting(std::span<waiting_g> to) const noexcept {
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return note_waiting(writers_, true, to, note_waiting(readers_, false, to, 0));
 }

@@ -8,6 +8,7 @@
 #include <leat/base/clock.hpp>
 #include <leat/sched/barrier.hpp>
 #include <leat/sched/pause_point.hpp>
+#include <leat/sched/policy/fetch.hpp>
 #include <leat/sched/policy/nudge.hpp>
 #include <leat/sched/promptness.hpp>
 #include <leat/sched/round.hpp>
@@ -151,7 +152,7 @@ void idle_set::hand_off_p(P& p, int busy_cpu) noexcept {
   }
   // Steps d and e on behalf of the P; and somebody must watch its timers.
   barrier_before_look();
-  if (home_.work_visible(nullptr, true)) wake_if_needed(busy_cpu);
+  if (work_visible(nullptr, true)) wake_if_needed(busy_cpu);
   const std::int64_t due = p.timers.next();
   if (due != timer_heap::no_timer) home_.polls().note_timer(due);
 }
@@ -305,11 +306,7 @@ void idle_set::barrier_before_look() const noexcept {
 }
 
 void idle_set::wake_one(int busy_cpu) noexcept {
-  // An M that stands back (steal.cpp) has found the queued Gs too short to be fetched, and looks again within
-  // a millisecond. Where all CPUs have an M already, each further one would only find out the same. If it
-  // then finds a long G elsewhere, what is left here waits for the end of a slice, as it does with fewer Ps.
-  if (napping_.load(std::memory_order_relaxed) > 0 &&
-      busy_ps_.load(std::memory_order_relaxed) >= CPU_COUNT(&cpus_))
+  if (fetch_policy::puts_off_wake(napping_.load(std::memory_order_relaxed), busy_ps(), CPU_COUNT(&cpus_)))
     return;
   for (;;) {
     int none = 0;
@@ -328,7 +325,7 @@ void idle_set::wake_one(int busy_cpu) noexcept {
     // become idle since: look again on its behalf.
     searching_.fetch_sub(1, std::memory_order_seq_cst);
     barrier_before_look();
-    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !home_.work_visible(nullptr, true)) return;
+    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr, true)) return;
   }
 }
 
@@ -431,10 +428,39 @@ bool idle_set::stop_searching(M& m) noexcept {
   return searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
 }
 
+bool idle_set::any_queued() const noexcept {
+  bool seen = queued_before_look() > 0;  // before the rings; pairs with note_size
+  home_.ps().each([&](const P& p) { seen |= !p.ring.seen().empty(); });
+  return seen;
+}
+
+bool idle_set::work_visible(const P* except, bool io) const noexcept {
+  bool seen = any_queued();
+  home_.ps().each([&](const P& p) { seen |= &p != except && p.timers.next() != timer_heap::no_timer; });
+  return seen || (io && home_.io_expected());
+}
+
+void idle_set::pass_on(M& m) noexcept {
+  if (!stop_searching(m)) return;
+  barrier_before_look();
+  const P* const p = m.p.load(std::memory_order_relaxed);
+  if (work_visible(p, p->network.shares())) wake_one();
+}
+
+P* idle_set::last_look(M& m) noexcept {
+  pause_point(pause_site::before_uncounting);
+  stop_searching(m);
+  barrier_before_look();
+  if (!any_queued() && home_.ps().earliest_timer() > now_ns()) return nullptr;
+  P* const back = take_p();
+  if (back) begin_search(m);
+  return back;
+}
+
 bool idle_set::begin_nap() noexcept {
   int others = napping_.load(std::memory_order_relaxed);
   do {
-    if (others + 1 >= busy_ps()) return false;
+    if (!fetch_policy::may_nap(others, busy_ps())) return false;
   } while (!napping_.compare_exchange_weak(others, others + 1, std::memory_order_relaxed));
   return true;
 }

@@ -20,8 +20,8 @@
 // all queues later than its own c. A searcher that finds work and was the last one passes the duty on:
 // it looks whether there is more to do and wakes the next (found_work).
 //
-// 1 to 4: round::push_local or push, wake_after_push, wake_if_needed, wake_one. a and b: give_up_p. c: stop_searching. d:
-// barrier_before_look. e: work_visible, and round::find_runnable. f: sleep.
+// 1 to 4: round::push_local or push, wake_after_push, wake_if_needed, wake_one. a and b: give_up_p. c to e: last_look,
+// and hand_off_p for an M that cannot use its P. f: sleep. Who finds work: found_work.
 //
 // Bursts. A G that starts many others pays for the barrier of step 2 with each, waiting for its push to reach
 // the other core. So an owner with a long ring counts itself in bursting_ and from then on uses a light
@@ -31,8 +31,8 @@
 // pushes then sees. It ends when the owner finds its ring empty.
 //
 // Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
-// So are Gs that an M stands back from, where all CPUs have an M: it looks again soon; see wake_one. So is what
-// polling brings, unless Gs run long (policy/network_share.hpp), and a G that yields (queue_again in schedule.cpp).
+// So are Gs that an M stands back from, where all CPUs have an M and another one is at work: it looks again soon;
+// see wake_one. So is what polling brings, unless Gs run long (policy/network_share.hpp), and a G that yields (queue_again in schedule.cpp).
 // sysmon wakes somebody for what stays queued (retake).
 //
 // Model: tests/models/wake.pml, with the broken variants that must fail.
@@ -139,11 +139,18 @@ class idle_set {
   }
   // c. True: this was the last one that searched.
   bool stop_searching(M& m) noexcept;
+  // The M, which holds a P, has something to run. If it searched, and was the last, it passes the duty on.
+  void found_work(M& m) noexcept {
+    if (m.searching) [[unlikely]]
+      pass_on(m);
+  }
+  // c to e, of an M that has given up its P. A P to take back, m.searching set; null: it may sleep.
+  P* last_look(M& m) noexcept;
   // False: `limit` Ms spin already.
   bool try_spin(M& m, int limit) noexcept;
   int spinning() const noexcept { return spinning_.load(std::memory_order_relaxed); }
   int most_spinning() const noexcept { return most_spinning_.load(std::memory_order_relaxed); }
-  // An M that stands back (steal.cpp). False: nobody would be left at work.
+  // An M that stands back (steal.cpp). False: it may not (policy/fetch.hpp).
   bool begin_nap() noexcept;
   void end_nap() noexcept { napping_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -157,6 +164,11 @@ class idle_set {
     global_size_.store(global_.size(), std::memory_order_release);
   }
   void nudge(M& m, int busy_cpu) noexcept;
+  void pass_on(M& m) noexcept;
+  // What e looks at: a G is queued.
+  bool any_queued() const noexcept;
+  // There is something for another M: that, a timer of a P other than `except`, with `io` also the network.
+  bool work_visible(const P* except, bool io) const noexcept;
 
   scheduler& home_;
   cpu_set_t cpus_;
@@ -166,7 +178,7 @@ class idle_set {
   atom<int> busy_ps_{0};
   atom<int> searching_{0};
   atom<int> bursting_{0};  // Ps whose owners push without full barriers
-  atom<int> napping_{0};   // Ms that stand back; always fewer than busy_ps_, which counts them too
+  atom<int> napping_{0};   // Ms that stand back; busy_ps_ counts them too
   atom<int> spinning_{0};
   atom<int> most_spinning_{0};
   atom<std::size_t> global_size_{0};

@@ -161,6 +161,16 @@ void wait_for_others(scheduler& s, std::int64_t until) {
 
 }  // namespace
 
+void scheduler::expect_foreign(int by) noexcept {
+  gs_alive_.expect_foreign(by);
+  if (by < 0) for_sysmon_.call();
+}
+
+void scheduler::leave_without_p() noexcept {
+  gs_alive_.remove_without_p();
+  if (for_sysmon_.sleeps_until() != 0) for_sysmon_.call();
+}
+
 void scheduler::end_from_main() {
   {
     // With the lock: a plain thread's G is counted in live() by now, or refused.

@@ -164,35 +164,15 @@ G* take_global(M& m, P& p, bool one) noexcept {
   return first;
 }
 
+G* found(M& m, G* g) noexcept {
+  m.sched.idle().found_work(m);
+  return g;
+}
+
 int spin_limit(const scheduler& s) noexcept {
   if (s.options().spinning) return static_cast<int>(std::min(*s.options().spinning, s.procs()));
   const int busy = static_cast<int>(s.procs()) - s.idle().idle_ps();
   return std::max(1, busy / 2);
-}
-
-}  // namespace
-
-bool scheduler::work_visible(const P* except, bool io) const noexcept {
-  if (idle_.queued_before_look() > 0) return true;  // before the rings; pairs with idle_set::note_size
-  bool seen = false;
-  ps_.each([&](const P& p) {
-    seen |= !p.ring.seen().empty() || (&p != except && p.timers.next() != timer_heap::no_timer);
-  });
-  return seen || (io && io_expected());
-}
-
-namespace {
-
-G* found_work(M& m, G* g) noexcept {
-  scheduler& s = m.sched;
-  if (m.searching) [[unlikely]] {
-    if (s.idle().stop_searching(m)) {
-      s.idle().barrier_before_look();
-      P* const p = m.p.load(std::memory_order_relaxed);
-      if (s.work_visible(p, p->network.shares())) s.idle().wake_one();
-    }
-  }
-  return g;
 }
 
 }  // namespace
@@ -219,24 +199,24 @@ G* round::find_runnable(M& m) noexcept {
     if (world* const w = s.simulated()) [[unlikely]] {
       m.gate.arm();
       p.attention.store(true, std::memory_order_relaxed);
-      if (G* const g = w->next(m, p)) return found_work(m, g);
+      if (G* const g = w->next(m, p)) return found(m, g);
       p.attention.store(false, std::memory_order_relaxed);  // nobody can run: as in any runtime
     }
     run_due_timers(s, &m, p);
     if (m.picked) {
       G* g = m.picked;
       m.picked = nullptr;
-      return found_work(m, g);
+      return found(m, g);
     }
     if (p.fair_turn) {
       p.fair_turn = false;
-      if (G* g = take_global(m, p, true)) return found_work(m, g);
+      if (G* g = take_global(m, p, true)) return found(m, g);
     }
-    if (G* g = next_local(m, p)) return found_work(m, g);
+    if (G* g = next_local(m, p)) return found(m, g);
     if (m.picked || p.fair_turn || p.attention.load(std::memory_order_relaxed)) continue;
     if (p.ring.empty()) s.idle().end_burst(p);
     if (m.fetch.is_to_assess() && p.ring.empty() && stand_back(m, p)) continue;
-    if (G* g = take_global(m, p, false)) return found_work(m, g);
+    if (G* g = take_global(m, p, false)) return found(m, g);
     if (s.io_expected()) {
       poll(m);
       if (take_polled(m, p)) continue;
@@ -244,22 +224,15 @@ G* round::find_runnable(M& m) noexcept {
     const int passes = s.idle().try_spin(m, spin_limit(s)) ? 4 : (m.searching || once_more ? 1 : 0);
     once_more = false;
     if (passes > 0)
-      if (G* g = steal(m, p, passes)) return found_work(m, g);
+      if (G* g = steal(m, p, passes)) return found(m, g);
     if (m.picked) continue;
     if (!p.ring.empty() || p.run_next.load(std::memory_order_relaxed)) continue;
 
     // Steps a to e of the protocol in idle_set.hpp.
     if (!s.idle().give_up_p(m, p)) continue;
-    pause_point(pause_site::before_uncounting);
-    s.idle().stop_searching(m);
-    s.idle().barrier_before_look();
-    bool seen = s.idle().queued_before_look() > 0;  // as in work_visible
-    s.ps().each([&](const P& other) { seen |= !other.ring.seen().empty(); });
-    if (!seen && s.ps().earliest_timer() > now_ns()) return nullptr;
-    P* const back = s.idle().take_p();
+    P* const back = s.idle().last_look(m);
     if (!back) return nullptr;
     acquire_p(m, *back);
-    s.idle().begin_search(m);
     once_more = true;
   }
 }

@@ -3,11 +3,6 @@
 // The scheduler: Gs on Ms with Ps, after Go's design. Public API: spawn.hpp, run.hpp, time.hpp and
 // others beside this file; this header is for the layers above, not for users.
 //
-// # The walk of a G
-// spawn (spawn.hpp) -> pooled G -> ring of the current P -> find_runnable or next_local -> runs ->
-// park(after) -> ready -> ... -> finish -> pool. A parking G switches straight to the next one in its
-// P's run_next or ring; g0 is entered when there is none, and in the 61st round.
-//
 // # Its parts
 // Each owns its state and says its contract in its header:
 //   idle_set          idle Ps, sleeping Ms, the global queue; the wake protocol
@@ -129,16 +124,10 @@ class scheduler {
   fiber::census& stack_census() noexcept { return census_; }
   static std::int64_t coarse_now() noexcept { return coarse_clock.load(std::memory_order_relaxed); }
   // While held, "everybody waits" is no deadlock: a plain thread will send something.
-  void expect_foreign(int by) noexcept {
-    gs_alive_.expect_foreign(by);
-    if (by < 0) for_sysmon_.call();
-  }
+  void expect_foreign(int by) noexcept;
   // For who holds no P: the G that it had counted in without_p is queued. What ran it may be over already, and sysmon
   // asleep: a deadlock that this count hid is to be found (sysmon.hpp).
-  void leave_without_p() noexcept {
-    gs_alive_.remove_without_p();
-    if (for_sysmon_.sleeps_until() != 0) for_sysmon_.call();
-  }
+  void leave_without_p() noexcept;
   G* find_g(std::uint64_t id) const noexcept { return gs_.find(id); }
   // For a plain thread that is about to wait for I/O: sees to it that somebody polls while a P is idle.
   void expect_io() noexcept { idle_.wake_if_needed(); }
@@ -177,9 +166,6 @@ class scheduler {
   // Starts a thread for the P, or for the locked G with the P. Null: at the limit, or the system refuses it, or
   // did so a moment ago.
   M* new_thread(P* p, bool searching, G* locked) noexcept;
-  // There is something for another M: a G queued anywhere, a timer of a P other than `except`, with `io` also the
-  // network.
-  bool work_visible(const P* except, bool io) const noexcept;
 
  private:
   // runtime.cpp

@@ -229,6 +229,7 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
     return true;
   }
   if (m->p.load(std::memory_order_relaxed) != &p || p.turn.load(std::memory_order_relaxed) != turn) {
+    m->yield_asked.store(false, std::memory_order_relaxed);  // that was for another G
     m->gate.give_back();
     return false;
   }

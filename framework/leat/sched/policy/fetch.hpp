@@ -19,6 +19,16 @@ class fetch_policy {
   static constexpr std::int64_t tiny_g = 160;          // ns, with what fetching it costs
   static constexpr std::int64_t shortest_nap = 100'000, longest_nap = 800'000;
 
+  // `napping` Ms stand back already, of those that hold a P (`busy`). May one more? Somebody stays at work.
+  static constexpr bool may_nap(int napping, int busy) noexcept { return napping + 1 < busy; }
+  // Does a wake wait until one of them looks again, within a millisecond? It has found the queued Gs too short to
+  // be fetched, and where all CPUs have an M, one more would only find out the same. But not if all who hold a P
+  // stand back: then nobody runs what is queued. If the one that looks again finds a long G elsewhere, what is
+  // left waits for the end of a slice, as it does with fewer Ps.
+  static constexpr bool puts_off_wake(int napping, int busy, int cpus) noexcept {
+    return napping > 0 && napping < busy && busy >= cpus;
+  }
+
   // Of `wanted`, so many at most.
   template <class N>
   N most(N wanted) const noexcept {
