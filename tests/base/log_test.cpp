@@ -136,7 +136,7 @@ TEST_CASE("a wrong LEAT_LOG gets a warning that lists the levels, and means info
   const child_result result = run_self("logs_each_level", clean_and("LEAT_LOG=loud"));
   CAPTURE(result.output);
   CHECK(
-      result.said("warning log: LEAT_LOG=loud is no level; using info. "
+      result.said("warning log: LEAT_LOG=loud is not a level; using info. "
                   "Levels: debug, info, notice, warning, error\n"));
   CHECK(result.said("info test: two"));
   CHECK_FALSE(result.said("debug test"));

@@ -22,4 +22,23 @@ names_nothing 'as in c.hpp' 'no such file: c.hpp'
 names_nothing 'as in fiber/c.hpp' 'no such file: fiber/c.hpp'
 names_nothing 'until `counted` is 0' 'no such name: counted in `counted`'
 names_nothing 'by `other::counted()`' 'no such name: counted in `other::counted()`'
+
+says_no() {  # FILE LINE TEXT: LINE in FILE fails, and that says TEXT
+  fresh
+  put "$1" "int other;
+$2"
+  expect 1 "$1:2: $3" comments
+}
+says_no framework/leat/base/a.hpp '// the party waits' 'a word of our own (part(y|ies)): write wait'
+says_no framework/leat/base/a.hpp 'void on_summons();' 'a word of our own (summons): write probe'
+says_no tests/README.md 'Findings are shown.' 'a word of our own (findings): write diagnostics'
+# A table as a formatter leaves it that reflows comments: two rows have become one.
+row='//   what a row of a table says in its first column      and what it says in the second, which is longer by far'
+says_no framework/leat/base/a.hpp "$row ${row#//}" 'a comment of 221 columns: break it, by hand'
+fresh
+put framework/leat/base/a.hpp "$row
+$row
+int partial = 0;  // departed, judgement"
+put examples/rule-book/a.hpp '// who judges'
+expect 0 '' comments
 finish

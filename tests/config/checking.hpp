@@ -40,7 +40,7 @@ inline checked check_this(std::string text, const std::map<std::string, std::str
 
 inline std::string shown(const checked& c) { return render(c.found, c.sources); }
 
-// A folder of its own, removed at the end; the working folder meanwhile, so that names in findings are short.
+// A folder of its own, removed at the end; the working folder meanwhile, so that names in diagnostics are short.
 class scratch_folder {
  public:
   scratch_folder() : before_(std::filesystem::current_path()) {

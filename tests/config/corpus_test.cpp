@@ -46,7 +46,7 @@ TEST_CASE("each broken file is reported as expected, to the column") {
     CHECK_FALSE(c.found.all().empty());
     for (const diagnostic& f : c.found.all()) rules.insert(f.rule);
   }
-  // Every kind of finding has its file. Some need several files: tests/config/files_test.cpp.
+  // Every kind of diagnostic has its file. Some need several files: tests/config/files_test.cpp.
   for (const char* rule : {"toml",
                            "duplicate",
                            "unknown-key",

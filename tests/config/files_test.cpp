@@ -253,7 +253,7 @@ TEST_CASE("what cannot be read is said with its reason") {
   CHECK(shown(check({"empty"}, classes())) == "empty: error: cannot be read: the folder has no .toml file\n");
   REQUIRE(::mkfifo("pipe.toml", 0600) == 0);
   CHECK(shown(check({"pipe.toml"}, classes())) ==
-        "pipe.toml: error: cannot be read: it is no regular file\n");
+        "pipe.toml: error: cannot be read: it is not a regular file\n");
   f.file("big.toml", small_service("big", std::string(2000, '#')));
   CHECK(shown(check({"big.toml"}, classes(), {.max_file_size = 1024})) ==
         "big.toml: error: cannot be read: it is larger than 1K\n");

@@ -79,10 +79,10 @@ TEST_CASE("a channel that dead letters go to has more writers than its ports") {
   CHECK(c.plan->processes[1].dead_letter == 1u);
 }
 
-TEST_CASE("parties are counted with their replicas") {
+TEST_CASE("those who use a channel are counted with their replicas") {
   const checked c = check_this(joined("replicas = 2\n", "replicas = 3\n", "", second_reader));
   REQUIRE(c.plan);
-  const party_count n = count_parties(*c.plan, c.plan->channels[0]);
+  const user_count n = count_users(*c.plan, c.plan->channels[0]);
   CHECK(n.writers == 2);
   CHECK(n.readers == 4);
   CHECK(n.reading_processes == 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A strict reader of JSON, to judge what is written. Numbers and literals are kept as text.
+// A strict reader of JSON, to check what is written. Numbers and literals are kept as text.
 #pragma once
 
 #include <cctype>
@@ -36,7 +36,7 @@ struct json {
 
 class json_reader {
  public:
-  // Empty when it is no JSON.
+  // Empty when it is not JSON.
   static std::optional<json> read(std::string_view text) {
     json_reader r(text);
     json out;

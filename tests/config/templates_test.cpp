@@ -232,7 +232,7 @@ TEST_CASE("a fault in a service file that is used shows the use") {
         "parameter 'period' of service 'plant' is not given and has no default; a deployment gives it: "
         "services = "
         "[{ file = ..., with = { ... } }]\n"
-        "'b c' is no name of a service: letters, digits, - and _\n"
+        "'b c' is not a name for a service: letters, digits, - and _\n"
         "service 'plant' is there twice\n"
         "unknown out port 'valu' of 'ticker-sim'; did you mean 'value'?\n");
 }

@@ -55,7 +55,7 @@ class stage {
   // A whole window of it.
   std::vector<verdict> verdicts() {
     look(14);
-    return machine_->judge();
+    return machine_->verdicts();
   }
   blame_machine& machine() { return *machine_; }
 
@@ -101,7 +101,7 @@ TEST_CASE("what it does most is told, with its share and its peer") {
     s.does(1, i % 5 == 0 ? computes() : waits_for_network("10.0.0.7:443"));
     s.look();
   }
-  const auto all = s.machine().judge();
+  const auto all = s.machine().verdicts();
   REQUIRE(all.size() == 1);
   CHECK(all[0].does == kind::network);
   CHECK(all[0].detail == "10.0.0.7:443");
@@ -235,7 +235,7 @@ TEST_CASE("a queue that drops holds up nobody, but its slow reader and the rate 
     s.drops(q, 5);
     s.look();
   }
-  const auto all = s.machine().judge();
+  const auto all = s.machine().verdicts();
   REQUIRE(all.size() == 1);
   CHECK(all[0].drops);
   CHECK(all[0].culprit == 1);
@@ -274,8 +274,8 @@ TEST_CASE("the reader of a queue that drops may itself be held up: then it is a 
     s.drops(lossy, 2);
     s.look();
   }
-  for (const verdict& v : s.machine().judge()) CHECK(v.culprit == 2);
-  CHECK(s.machine().judge().size() == 2);  // who is held up, and what is lost
+  for (const verdict& v : s.machine().verdicts()) CHECK(v.culprit == 2);
+  CHECK(s.machine().verdicts().size() == 2);  // who is held up, and what is lost
 }
 
 TEST_CASE("bursts that the reader works off are no fault") {
@@ -288,7 +288,7 @@ TEST_CASE("bursts that the reader works off are no fault") {
       s.does(0, burst ? is_blocked_at({q}) : sleeps());
       s.does(1, burst ? computes() : receives({q}));
       s.look();
-      CHECK(s.machine().judge().empty());
+      CHECK(s.machine().verdicts().empty());
     }
   }
 }
@@ -371,7 +371,7 @@ TEST_CASE("a reader that is being restarted is to blame, with its failure") {
     quick.does(1, i % 4 == 0 ? is_restarted("no sensor") : receives({q}));
     quick.look();
   }
-  CHECK(quick.machine().judge().empty());
+  CHECK(quick.machine().verdicts().empty());
 }
 
 TEST_CASE("a reader that has ended is told of elsewhere, as a failure") {
@@ -411,15 +411,15 @@ TEST_CASE("nothing is said before it has lasted for most of a window, and nothin
   s.does(0, is_blocked_at({q}));
   for (int i = 0; i < 9; ++i) {
     s.look();
-    CHECK(s.machine().judge().empty());
+    CHECK(s.machine().verdicts().empty());
     CHECK(s.machine().suspects());
   }
   s.look(2);
-  CHECK(s.machine().judge().size() == 1);
+  CHECK(s.machine().verdicts().size() == 1);
   s.does(0, sleeps());
   s.does(1, receives({q}));
   s.look(7);
-  CHECK(s.machine().judge().empty());
+  CHECK(s.machine().verdicts().empty());
   CHECK(!s.machine().suspects());
 }
 
@@ -432,7 +432,7 @@ TEST_CASE("a sender that is caught between two full moments ends nothing") {
     s.does(0, i % 7 == 3 ? computes() : is_blocked_at({q}));
     s.look();
   }
-  const auto all = s.machine().judge();
+  const auto all = s.machine().verdicts();
   REQUIRE(all.size() == 1);
   CHECK(all[0].held > std::chrono::seconds(3));
 }
@@ -446,7 +446,7 @@ TEST_CASE("on a busy machine, where a woken sender waits for a CPU, a verdict st
   for (int i = 0; i < 30; ++i) {
     s.does(0, i % 3 == 0 ? computes() : is_blocked_at({q}));
     s.look();
-    CHECK(s.machine().judge().size() == 1);
+    CHECK(s.machine().verdicts().size() == 1);
   }
 }
 
@@ -457,9 +457,9 @@ TEST_CASE("what was forgotten says nothing any more") {
   s.does(0, is_blocked_at({q}));
   CHECK(s.verdicts().size() == 1);
   s.machine().forget();
-  CHECK(s.machine().judge().empty());
+  CHECK(s.machine().verdicts().empty());
   s.look();
-  CHECK(s.machine().judge().empty());
+  CHECK(s.machine().verdicts().empty());
 }
 
 TEST_CASE("queues that nobody reads, and processes without queues, are no trouble") {

@@ -152,7 +152,7 @@ TEST_CASE("who may only look changes nothing, and is told how he could") {
   CHECK(ask("GET /v1/state").status == "200 OK");
 }
 
-TEST_CASE("a body that is no JSON object is refused with its place") {
+TEST_CASE("a body that is not JSON object is refused with its place") {
   asked ask;
   struct wrong {
     const char* body;

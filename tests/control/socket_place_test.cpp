@@ -175,7 +175,7 @@ TEST_CASE("a link where the folder should be is not followed, even to a folder o
   fs::create_directory(p.path() + "/elsewhere");
   REQUIRE(::chmod((p.path() + "/elsewhere").c_str(), 0700) == 0);
   fs::create_directory_symlink(p.path() + "/elsewhere", p.own());
-  CHECK(folder_fault(p.own(), true).find("no folder") != std::string::npos);
+  CHECK(folder_fault(p.own(), true).find("not a folder") != std::string::npos);
   std::string why;
   CHECK(free_path("climate", why) == p.user() + "/climate.sock");
   CHECK(fs::is_empty(p.path() + "/elsewhere"));

@@ -50,7 +50,7 @@ class world : cast_of<T> {
     }
     tasks_.clear();
     if (thread_.joinable()) thread_.join();
-    return judge();
+    return verdict();
   }
 
  private:
@@ -215,7 +215,7 @@ class world : cast_of<T> {
     std::abort();
   }
 
-  std::string judge() {
+  std::string verdict() {
     for (int i = 0; i < main_; ++i)
       if (!actors_[index(i)].fault.empty()) return name(i) + ": " + actors_[index(i)].fault;
     history h;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Random expressions over random records: what is compiled and run gives what the reference gives, with the same faults.
+// Random expressions over random records: what is compiled and run gives what the reference gives, with the
+// same faults.
 #include "expression/fixture.hpp"
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The language once more, as plainly as it can be said: a tree that is walked, values that are copied, histories that are
-// kept whole. It shares nothing with what it is compared with.
+// The language once more, as plainly as it can be said: a tree that is walked, values that are copied,
+// histories that are kept whole. It shares nothing with what it is compared with.
 #pragma once
 #include <cmath>
 #include <cstdint>

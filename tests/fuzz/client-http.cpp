@@ -2,7 +2,7 @@
 //
 // Any bytes read as an answer over HTTP: in which pieces they come makes no difference. And any bytes read as keys, and
 // as lines of values: nothing is kept for ever.
-#include <leat/remote/http_answer.hpp>
+#include <leat/remote/http_response.hpp>
 #include <leat/remote/keys.hpp>
 #include <leat/remote/value_lines.hpp>
 
@@ -22,7 +22,7 @@ struct read_answer {
 };
 
 read_answer read_pieces(std::string_view bytes, std::size_t at_once) {
-  remote::http_answer a;
+  remote::http_response a;
   read_answer r;
   for (; r.good && !bytes.empty(); bytes.remove_prefix(std::min(at_once, bytes.size())))
     r.good = a.feed(bytes.substr(0, at_once));

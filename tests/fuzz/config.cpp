@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any bytes at all: they are read, checked and shown, and nothing but findings may come of it. What is right is right,
-// and the same, when it is printed without templates, variables and overrides. Lines that begin with "#set " are
-// arguments of --set.
+// Any bytes at all: they are read, checked and shown, and nothing but diagnostics may come of it. What is right
+// is right, and the same, when it is printed without templates, variables and overrides. Lines that begin with
+// "#set " are arguments of --set.
 #include <algorithm>
 
 #include <leat/config/config.hpp>

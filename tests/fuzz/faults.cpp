@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any bytes at all as a file of faults (services/fault_script.hpp): a script that can be made, or findings that are shown.
+// Any bytes at all as a file of faults (services/fault_script.hpp): a script that can be made, or diagnostics
+// that are shown.
 #include <leat/config/config.hpp>
 #include <leat/config/render.hpp>
 #include <leat/services/fault_script.hpp>

@@ -12,7 +12,7 @@
 // Checked:
 // - exactly one claim per wait, one partner per select, and each is told the truth about it;
 // - a G is readied once, and not before it has left its stack;
-// - nobody touches a party that has gone on (`alive`);
+// - nobody touches the wait of one that has gone on (`alive`);
 // - at rest, nobody sleeps who has been claimed, and no two sleep who could serve each other.
 // Abstracted: memory is sequentially consistent (the protocol rests on locks and read-modify-writes; the barriers
 // of the stop are those of interrupt.hpp); queues have no order; a value is the ghost `partners`.

@@ -39,11 +39,11 @@ TEST_CASE("family and port are those of the text") {
 }
 
 TEST_CASE("text that is no address is refused with a reason") {
-  CHECK(complaint("1.2.3.4:65536") == "'65536' is no port: 0 to 65535");
-  CHECK(complaint("1.2.3.4:-1") == "'-1' is no port: 0 to 65535");
-  CHECK(complaint("1.2.3.4:http") == "'http' is no port: 0 to 65535");
-  CHECK(complaint("example.org:80") == "'example.org' is no address in numbers");
-  CHECK(complaint("1.2.3:80") == "'1.2.3' is no address in numbers");
+  CHECK(complaint("1.2.3.4:65536") == "'65536' is not a port: 0 to 65535");
+  CHECK(complaint("1.2.3.4:-1") == "'-1' is not a port: 0 to 65535");
+  CHECK(complaint("1.2.3.4:http") == "'http' is not a port: 0 to 65535");
+  CHECK(complaint("example.org:80") == "'example.org' is not a numeric address");
+  CHECK(complaint("1.2.3:80") == "'1.2.3' is not a numeric address");
   CHECK(complaint("unix:") == "the path after 'unix:' is empty");
   for (const char* const text : {"", ":", ":80", "1.2.3.4:", "::1:80", "[::1]", "[]:80", "host", "80x"})
     CHECK_FALSE(complaint(text).empty());

@@ -46,7 +46,7 @@ in     = { values = "c" }
 )",
                                                 leat::program_catalog());
   CHECK(leat::config::render(checked.found, checked.sources) ==
-        R"(x.toml:4:18: error: 'bus': '0' is no port: 1 to 65535
+        R"(x.toml:4:18: error: 'bus': '0' is not a port: 1 to 65535
     4 | config = { bus = "tcp:plc:0", registers = [{ name = "a", type = "u8" }, { name = "a", number = 65536 }] }
       |                  ^^^^^^^^^^^
 x.toml:4:65: error: 'type' must be one of "bit" "u16" "i16" "u32" "i32" "u64" "i64" "f32" "f64"

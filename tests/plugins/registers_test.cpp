@@ -86,7 +86,7 @@ TEST_CASE("what a register cannot hold is refused") {
   CHECK(refused(reg(type::f32), 1e39) != "");
   CHECK(refused(reg(type::u16), "warm") == "expected a number, got warm");
   CHECK(refused(reg(type::f64), std::numeric_limits<double>::quiet_NaN()) != "");
-  CHECK(refused(reg(type::bit), 2) == "2 is no bit");
+  CHECK(refused(reg(type::bit), 2) == "2 is not a bit");
   CHECK(refused(reg(type::u16), {}) != "");
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("the address of a bus is read, or told what is wrong with it") {
   CHECK((rtu->stop == 2 && rtu->bits == 7));
   CHECK(validate_bus("udp:x") == "expected \"tcp:HOST:PORT\" or \"rtu:DEVICE?baud=9600\"");
   CHECK(validate_bus("tcp:") == "expected tcp:HOST:PORT");
-  CHECK(validate_bus("tcp:x:0") == "'0' is no port: 1 to 65535");
+  CHECK(validate_bus("tcp:x:0") == "'0' is not a port: 1 to 65535");
   CHECK(validate_bus("tcp:[::1") == "expected tcp:[ADDRESS]:PORT");
   CHECK(validate_bus("rtu:") == "expected rtu:DEVICE");
   CHECK(validate_bus("rtu:/dev/x?speed=1") ==

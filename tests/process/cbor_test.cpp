@@ -85,7 +85,7 @@ TEST_CASE("errors say what and where") {
   CHECK(refusal<std::vector<int>>({0x82, 0x01, 0x61, 'a'}) ==
         "byte 2: [1]: expected a whole number, got a text");
   CHECK(refusal<std::string>({0x61, 0xff}) == "byte 0: a text that is not UTF-8");
-  CHECK(refusal<std::string>({0x7f, 0x61, 'a', 0xff}) == "byte 0: lengths that are not told are not read");
+  CHECK(refusal<std::string>({0x7f, 0x61, 'a', 0xff}) == "byte 0: indefinite lengths are not accepted");
   CHECK(refusal<int>({0xc1, 0x00}) == "byte 0: expected a whole number, got a tag");
   CHECK(refusal<int>({0x1c}) == "byte 0: a reserved form");
   CHECK(refusal<int>({0x3b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) ==

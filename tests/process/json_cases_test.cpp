@@ -36,7 +36,7 @@ TEST_CASE("each text of the suite that is JSON is read, and written as what it s
   }
 }
 
-TEST_CASE("each text of the suite that is no JSON is refused, whatever it is read as") {
+TEST_CASE("each text of the suite that is not JSON is refused, whatever it is read as") {
   for (const std::string_view text : refused_json) {
     CAPTURE(std::string(text));
     for (auto t = as_type::record; t <= last_type; t = static_cast<as_type>(static_cast<int>(t) + 1))

@@ -141,7 +141,7 @@ TEST_CASE("a link, a pipe and a file that is too large are neither read nor writ
   std::filesystem::remove(path);
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   CHECK_THROWS_WITH_AS((void)read_whole_file(path),
-                       ("'" + path + "' is no regular file: Invalid argument").c_str(), std::system_error);
+                       ("'" + path + "' is not a regular file: Invalid argument").c_str(), std::system_error);
   std::filesystem::remove(path);
   std::ofstream(path).close();
   std::filesystem::resize_file(path, longest_state_file + 1);
@@ -220,9 +220,8 @@ TEST_CASE("a value of another version is taken over field by field") {
   CHECK(n.at == t.at);
   const std::vector<std::string> expected = {
       "field 'unit' is not taken over, and begins anew: byte 0: expected a whole number, got a text",
-      "field 'where.floor' is no longer there, and is left out",
-      "field 'seen[0].floor' is no longer there, and is left out",
-      "field 'seen[1].floor' is no longer there, and is left out",
+      "field 'where.floor' is gone, and is left out", "field 'seen[0].floor' is gone, and is left out",
+      "field 'seen[1].floor' is gone, and is left out",
       "field 'last' is not taken over, and begins anew: byte 1: [0]: expected a text, got a number"};
   CHECK(told == expected);
 }

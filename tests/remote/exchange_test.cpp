@@ -60,13 +60,13 @@ TEST_CASE("an error is told in the words of the deployment, without what could h
   CHECK(said_by(s.at) == "climate: it stops?[2J; try again");
 }
 
-TEST_CASE("an answer that is no JSON, or of another version, is told") {
+TEST_CASE("an answer that is not JSON, or of another version, is told") {
   const std::string bodies[] = {"<html>", "[]", R"({"api":2,"leat":"9.0"})"};
   std::atomic<std::size_t> next = 0;
   const setting s(
       [&](const fake_request&) { return fake_deployment::answer{http_text(200, bodies[next++])}; });
-  CHECK(said_by(s.at) == "climate: its answer is no JSON: a value is missing");
-  CHECK(said_by(s.at) == "climate: its answer is no JSON");
+  CHECK(said_by(s.at) == "climate: its answer is not JSON: a value is missing");
+  CHECK(said_by(s.at) == "climate: its answer is not JSON");
   CHECK(said_by(s.at).starts_with("climate: it speaks version 2 of the interface"));
 }
 
@@ -75,8 +75,8 @@ TEST_CASE("an answer that ends half-way is told") {
                                "220 mail.example.org ESMTP\r\n\r\n"};
   std::atomic<std::size_t> next = 0;
   const setting s([&](const fake_request&) { return fake_deployment::answer{bytes[next++]}; });
-  CHECK(said_by(s.at) == "climate: it closed the connection without an answer");
-  CHECK(said_by(s.at) == "climate: the answer ends too early");
+  CHECK(said_by(s.at) == "climate: it closed the connection without a response");
+  CHECK(said_by(s.at) == "climate: the response ends too early");
   CHECK(said_by(s.at) == "climate: what answers there does not speak HTTP/1.1");
 }
 

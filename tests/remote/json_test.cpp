@@ -59,7 +59,7 @@ TEST_CASE("numbers beyond a double are the nearest that there is") {
   CHECK(good("0." + std::string(500, '0') + "1").number == 0);
 }
 
-TEST_CASE("what is no JSON is refused with its place") {
+TEST_CASE("what is not JSON is refused with its place") {
   for (const auto& [text, line, column] : {std::tuple("", 1, 1),
                                            {"{", 1, 2},
                                            {"{\"a\":1,}", 1, 8},

@@ -191,7 +191,7 @@ TEST_CASE("the page of a process has settings, ports and where it stands") {
   CHECK(has(lines, "last failure  12s ago: no ?[31msensor"));
   CHECK(has(lines, "2 failures"));
   v.process = "climate/x";
-  CHECK(has(draw_top(sample(), nullptr, v, {80, 24}), "climate/x is no longer there"));
+  CHECK(has(draw_top(sample(), nullptr, v, {80, 24}), "climate/x is gone"));
 }
 
 TEST_CASE("the page of a channel has its account, its people and its shares") {

@@ -130,7 +130,7 @@ TEST_CASE("the selection moves by rows and pages, stops at the ends, and follows
   CHECK(selected_process(s, v)->name == "climate/post");
   v.processes_by = process_order::name;
   CHECK(selected_process(s, v)->name == "climate/post");
-  s.processes.erase(s.processes.begin() + 3);  // it is no longer there
+  s.processes.erase(s.processes.begin() + 3);  // it is gone
   CHECK(selected_process(s, v)->name == "climate/log");
   type_keys(v, s, "\t\033[B\033[B");
   CHECK(selected_channel(s, v)->full_name() == "climate/smoothed@climate/post");

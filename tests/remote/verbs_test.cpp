@@ -215,7 +215,7 @@ TEST_CASE("tap tells when the deployment goes away, breaks its word, or refuses"
   CHECK(r.output == "climate/raw #1 1\n1 shown, 0 not shown\nleat: climate/raw: the deployment went away\n");
   r = scene(answering(ndjson(one + "{oops\n"))).leat({"tap", "raw"});
   CHECK(r.exited(1));
-  CHECK(r.said("a line that is no JSON came"));
+  CHECK(r.said("a line that is not JSON came"));
   r = scene(answering(http_text(403, R"({"error":"this door lets nobody tap"})"))).leat({"tap", "raw"});
   CHECK(r.exited(1));
   CHECK(r.output == "leat: climate/raw: this door lets nobody tap\n");
@@ -253,9 +253,10 @@ TEST_CASE("inject sends a value, or each of its input") {
   CHECK(r.output == "{\"sent\":3}\n");
   r = s.shell("printf '1\\n{\"a\" 2}\\n3' | " + leat::test::program_path("leat") + " inject raw -d climate");
   CHECK(r.exited(1));
-  CHECK(r.output ==
-        "1 value sent to climate/raw\n"
-        "leat: climate/raw: this is no JSON: a ':' is missing, at line 1, column 6\n  {\"a\" 2}\n       ^\n");
+  CHECK(
+      r.output ==
+      "1 value sent to climate/raw\n"
+      "leat: climate/raw: this is not JSON: a ':' is missing, at line 1, column 6\n  {\"a\" 2}\n       ^\n");
   CHECK(s.leat({"inject", "rwa", "1"}).said("did you mean 'raw'?"));
 }
 

@@ -130,7 +130,7 @@ TEST_CASE("sysmon looks once after each tick of a program that is idle in betwee
   });
 }
 
-TEST_CASE("a sysmon that sleeps deeply wakes for a hog that no timer has foretold") {
+TEST_CASE("a sysmon that sleeps deeply wakes for a hog that no timer announces") {
   leat::run({.procs = 1}, [] {
     std::atomic<bool> enough{false}, begun{false}, in_time{false};
     auto parked = leat::spawn("parked", [] { (void)leat::sleep_for(1h); });

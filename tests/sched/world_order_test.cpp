@@ -71,7 +71,7 @@ TEST_CASE("under PCT one that is chosen on and on comes behind the others") {
   }
 }
 
-TEST_CASE("a world that goes on without an end is told once for each way to do so") {
+TEST_CASE("a world that goes on without an end is logged once for each way to do so") {
   constexpr std::int64_t second = 1'000'000'000;
   using sight = world_watch::sight;
   const auto seen = [&](bool busy, bool turns, bool time) {

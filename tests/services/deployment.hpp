@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A deployment of the `leat` program, or of another, that runs, alone in a folder for sockets of its own, and the verbs for it.
+// A deployment of the `leat` program, or of another, that runs, alone in a folder for sockets of its own, and
+// the verbs for it.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -100,7 +100,7 @@ use = "counter"
   }
 }
 
-TEST_CASE("an exception that is no std::exception is reported too") {
+TEST_CASE("an exception that is not a std::exception is reported too") {
   log_catcher log;
   const ledger l = run_plan(
       plan_of("[service]\nname = \"s\"\n[process.p]\nuse = \"throws_a_number\"\nrestart = { burst = 0 }\n"));

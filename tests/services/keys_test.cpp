@@ -286,11 +286,12 @@ TEST_CASE("the picture names the key") {
 TEST_CASE("the check finds keys that are none") {
   CHECK(has(found_in(service("key = \"kay\"", "")),
             "t.toml:9:7: error: channel 'c' has no field 'kay'; did you mean 'key'?"));
-  CHECK(has(found_in(service("key = \"weight\"", "")),
-            "error: field 'weight' holds a number, which is no key: a text, a whole number, true or false, "
-            "or a time is"));
+  CHECK(has(
+      found_in(service("key = \"weight\"", "")),
+      "error: field 'weight' holds a number, which cannot be a key: a text, a whole number, true or false, "
+      "or a time is"));
   CHECK(has(found_in(service("key = \"key.part\"", "")), "error: channel 'c' has no field 'key.part'"));
-  CHECK(has(found_in(service("key = \"key[\"", "")), "error: 'key' is no path of a field: "));
+  CHECK(has(found_in(service("key = \"key[\"", "")), "error: 'key' is not the path of a field: "));
   CHECK(has(found_in(service("key = \"\"", "")), "error: 'key' must name a field"));
   CHECK(has(found_in(service("keys = 5", "")),
             "warning: 'keys' means nothing without 'key' and full = \"latest\""));

@@ -20,7 +20,7 @@ TEST_CASE("a file is a plug-in by the description in its bytes, wherever that li
   const plugin_in_file p = read_plugin(elf + std::string(1000, 'x') + described("climate") + "more");
   CHECK(p.fault == "");
   CHECK(p.name == "climate");
-  CHECK(read_plugin("#!/bin/sh").fault == "it is no shared object");
+  CHECK(read_plugin("#!/bin/sh").fault == "it is not a shared object");
   CHECK(read_plugin(elf).fault.starts_with("it does not say LEAT_PLUGIN"));
   CHECK(read_plugin(elf + described("cut").substr(0, 200)).fault.starts_with("it does not say LEAT_PLUGIN"));
   CHECK(read_plugin(elf + described("old", "0.0.1")).fault.starts_with("it was built with Leat 0.0.1"));

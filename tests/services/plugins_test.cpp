@@ -110,9 +110,9 @@ TEST_CASE("what cannot be used as a plug-in is an error at its place in the file
   const scratch_folder folder;
   const std::string text = folder.file("text.so", "this is no shared object\n");
   fails(plugin("none"), "No such file or directory");
-  fails(folder.path(), "it is no regular file");
-  fails(text, "it is no shared object");
-  fails(plugin("no-description"), "it does not say LEAT_PLUGIN(\"name\"), so it is no plug-in of Leat");
+  fails(folder.path(), "it is not a regular file");
+  fails(text, "it is not a shared object");
+  fails(plugin("no-description"), "it does not say LEAT_PLUGIN(\"name\"), so it is not a plug-in for Leat");
   fails(plugin("old-version"), "it was built with Leat 0.0.9, this program is Leat ");
   fails(plugin("other-abi"), "it was built with another standard library, this program with ");
   fails(plugin("undefined"),

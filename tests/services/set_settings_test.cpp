@@ -108,7 +108,7 @@ TEST_CASE("a change is checked as a line of a file is, and told by its key") {
   CHECK(b.fault({{"low", value(101)}}) == "low: 'low' is 101; allowed: 0 to 100");
   CHECK(b.fault({{"pause", value(5)}}) ==
         "pause: 'pause' must be a duration such as \"250ms\", not an integer");
-  CHECK(b.fault({{"pause", value("5 parsecs")}}).starts_with("pause: 'pause' is no duration"));
+  CHECK(b.fault({{"pause", value("5 parsecs")}}).starts_with("pause: 'pause' is not a duration"));
   CHECK(b.fault({{"pause", value("1us")}}) == "pause: 'pause' is \"1us\"; allowed: at least \"1ms\"");
   CHECK(b.fault({{"lov", value(5)}}) == "lov: unknown setting 'lov' of 'tunable'; did you mean 'low'?");
   CHECK(b.fault({{"low", value()}}) == "low: 'low' must be given a value");

@@ -225,7 +225,7 @@ TEST_CASE("a folder that cannot be made, or a file that cannot be read, is an er
   std::filesystem::remove(f.path + "/deep");
   std::filesystem::create_directories(f.file());
   CHECK(failure_of(f.text()) ==
-        "t.toml:7: process 'p': '" + f.file() + "' is no regular file: Invalid argument");
+        "t.toml:7: process 'p': '" + f.file() + "' is not a regular file: Invalid argument");
 }
 
 TEST_CASE("a folder that everybody can write to is warned of") {

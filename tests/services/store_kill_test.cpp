@@ -2,9 +2,8 @@
 //
 // A program that sends and receives through a store is killed at random moments. Nothing is lost beyond what `sync`
 // allows: with "each" no value whose send returned, with "1s" none whose send returned some hundred milliseconds
-// before, which is written, if not synced. With "each" only what was not acknowledged comes twice; else also what was in
-// the last moments (docs/stores.md).
-// LEAT_STORE_KILLS=1000 is the long form.
+// before, which is written, if not synced. With "each" only what was not acknowledged comes twice; else also
+// what was in the last moments (docs/stores.md). LEAT_STORE_KILLS=1000 is the long form.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

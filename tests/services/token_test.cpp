@@ -106,7 +106,7 @@ TEST_CASE("a token that cannot be one is refused before anything is sent") {
   CHECK(has(refused(r.own_file("blank", secret + " x\n")),
             "blank has a blank, or what is no ASCII, in its token"));
   CHECK(has(refused(r.own_file("long", std::string(600, 'x'))), "its first line is longer than 511 bytes"));
-  CHECK(has(refused(std::filesystem::path(r.file).parent_path().string()), "it is no regular file"));
+  CHECK(has(refused(std::filesystem::path(r.file).parent_path().string()), "it is not a regular file"));
   CHECK(has(refused("/there/is/none"), "/there/is/none: No such file or directory"));
   const said header = r.order({"stop", "-d", r.door}, "LEAT_TOKEN=x\r\nHost: y");
   CHECK(header.status == 2);

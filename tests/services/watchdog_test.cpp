@@ -56,8 +56,8 @@ LEAT_PROCESS(long_source, "sends now and then for a second and a half");
 
 namespace {
 
-// A machine that gives a process no time for longer than its watchdog's makes it stand still once more: `./dev soak` asks
-// for exactly one failure.
+// A machine that gives a process no time for longer than its watchdog's makes it stand still once more: `./dev
+// soak` asks for exactly one failure.
 void replace_what_stands_still() {
   log_catcher log;
   const std::string ring = "in = { values = \"a.values\" }\n";

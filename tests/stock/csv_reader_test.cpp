@@ -66,8 +66,8 @@ TEST_CASE("moments may leave out seconds, the zone and the time of the day") {
               "8:30\n2026-13-01\n-1.5\n") ==
         strings{R"({"at":"2026-11-15T08:30:00Z"})", R"({"at":"2026-11-15T06:30:00Z"})",
                 R"({"at":"2026-11-15T08:30:00Z"})",
-                "line 5: column \"at\": \"2026-11-15 8:30\" is no moment, such as 2026-11-15T08:00:00Z",
-                "line 6: column \"at\": \"2026-13-01\" is no moment, such as 2026-11-15T08:00:00Z",
+                "line 5: column \"at\": \"2026-11-15 8:30\" is not a time, such as 2026-11-15T08:00:00Z",
+                "line 6: column \"at\": \"2026-13-01\" is not a time, such as 2026-11-15T08:00:00Z",
                 R"({"at":"1969-12-31T23:59:58.5Z"})"});
 }
 
@@ -77,15 +77,15 @@ TEST_CASE("a bad row is told with its line and column, and the next one is read"
   o.longest = 40;
   CHECK(table(o, "n,x\n1,2\n1.5,2\n1,warm\n1,\n1\n1,2,3\n\"a\nb\n\",1\n1,\"2\"z\n" + std::string(50, 'x') +
                      "\n9223372036854775808,1\n1,nan\n1,1e999\n\xff,1\n4,5\n\"x") ==
-        strings{R"({"n":1,"x":2.0})", "line 3: column \"n\": \"1.5\" is no integer",
-                "line 4: column \"x\": \"warm\" is no number", "line 5: column \"x\" is empty",
+        strings{R"({"n":1,"x":2.0})", "line 3: column \"n\": \"1.5\" is not an integer",
+                "line 4: column \"x\": \"warm\" is not a number", "line 5: column \"x\" is empty",
                 "line 6: a row of 1 fields, with 2 columns", "line 7: a row of 3 fields, with 2 columns",
-                "line 8: column \"n\": \"a\\nb\\n\" is no integer",
+                "line 8: column \"n\": \"a\\nb\\n\" is not an integer",
                 "line 11: something follows after the quote that ends a field",
                 "line 12: a line of more than 40 bytes",
-                "line 13: column \"n\": \"9223372036854775808\" is no integer",
-                "line 14: column \"x\": \"nan\" is no number",
-                "line 15: column \"x\": \"1e999\" is no number",
+                "line 13: column \"n\": \"9223372036854775808\" is not an integer",
+                "line 14: column \"x\": \"nan\" is not a number",
+                "line 15: column \"x\": \"1e999\" is not a number",
                 "line 16: a line that is not UTF-8, or has a zero byte", R"({"n":4,"x":5.0})",
                 "line 18: the file ends within quotes"});
 }
@@ -154,7 +154,7 @@ TEST_CASE("a file is read to its end, bad rows are counted, and the process is d
     r.set("file", folder / "in.csv").set("columns", value::list{a_column("value", "number")}).start();
     CHECK(r.wait() == ended::returned);
     CHECK(texts_of(drained(out), "sensor") == strings{"a", "c"});
-    CHECK(log.has("csv-reader: dropped: line 3: column \"value\": \"warm\" is no number"));
+    CHECK(log.has("csv-reader: dropped: line 3: column \"value\": \"warm\" is not a number"));
   });
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a file that is not there, or is none, or has another header, is a fai
       return r.failure();
     };
     CHECK(why(folder / "none.csv").ends_with("none.csv: No such file or directory"));
-    CHECK(why(folder.path()).find("is no regular file") != std::string::npos);
+    CHECK(why(folder.path()).find("is not a regular file") != std::string::npos);
     CHECK(why(folder / "in.csv").ends_with("in.csv: line 1: there is no column \"value\""));
     rig r("csv-reader");
     const auto out = r.channel("values");

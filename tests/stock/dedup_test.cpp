@@ -91,7 +91,7 @@ TEST_CASE("what is compared may lie within a table") {
   });
 }
 
-TEST_CASE("a text is no number, and a field that is missing is none that is null") {
+TEST_CASE("a text is not a number, and a field that is missing is none that is null") {
   at_procs([] {
     rig r("dedup");
     r.set("fields", strings{"value"});

@@ -242,7 +242,7 @@ TEST_CASE("a tee sends to each of its ports, and goes on when one of them is clo
   });
 }
 
-TEST_CASE("what a batch has gathered when it is stopped is lost, counted and told") {
+TEST_CASE("what a batch has gathered when it is stopped is lost, counted and logged") {
   at_procs([] {
     log_reader log;
     rig gathers("batch");

@@ -49,7 +49,7 @@ TEST_CASE("what cannot be read is a clear failure") {
       return r.failure();
     };
     CHECK(why("file:/no/such/file") == "/no/such/file: No such file or directory");
-    CHECK(why("file:/dev/null") == "/dev/null is no regular file: Invalid argument");
+    CHECK(why("file:/dev/null") == "/dev/null is not a regular file: Invalid argument");
     CHECK(why("files:/x").find("setting 'from': expected \"stdin\"") != std::string::npos);
     CHECK(why("serial:/dev/null?baud=51").find("no port has 51 baud") != std::string::npos);
     CHECK(why("udp:127.0.0.1:0", "csv") ==

@@ -41,14 +41,14 @@ TEST_CASE("a place says where lines come from") {
 TEST_CASE("settings are validated by their text alone") {
   CHECK(validate_listen("127.0.0.1:8080").empty());
   CHECK(validate_listen("unix:/run/x.sock").empty());
-  CHECK(validate_listen("localhost:80") == "'localhost' is no address in numbers");
+  CHECK(validate_listen("localhost:80") == "'localhost' is not a numeric address");
   CHECK(validate_remote("localhost:http").empty());
-  CHECK(validate_remote("localhost:0") == "'0' is no port: 1 to 65535");
+  CHECK(validate_remote("localhost:0") == "'0' is not a port: 1 to 65535");
   CHECK(validate_url("http://example.org").empty());
   CHECK(validate_url("http://[::1]:8080/in?x=1").empty());
-  CHECK(validate_url("http://example.org:99999/") == "'99999' is no port: 1 to 65535");
+  CHECK(validate_url("http://example.org:99999/") == "'99999' is not a port: 1 to 65535");
   CHECK(validate_header("X-Key: a:b").empty());
-  CHECK(validate_header("Host: x") == "Host is told by the client itself");
+  CHECK(validate_header("Host: x") == "Host is set by the client itself");
   CHECK(validate_separator(";").empty());
   CHECK(!validate_separator("").empty());
   CHECK(validate_file_prefix("records").empty());
@@ -120,12 +120,12 @@ TEST_CASE("what is wrong with a place is told") {
   CHECK(wrong("file:") == "from = \"file:\": a path is missing");
   CHECK(wrong("tcp:") == "from = \"tcp:\": an address is missing");
   CHECK(wrong("tcp:localhost") == "from = \"tcp:localhost\": expected HOST:PORT, [ADDRESS]:PORT or PORT");
-  CHECK(wrong("tcp:localhost:0") == "from = \"tcp:localhost:0\": '0' is no port: 1 to 65535");
-  CHECK(wrong("tcp:localhost:70000") == "from = \"tcp:localhost:70000\": '70000' is no port: 1 to 65535");
+  CHECK(wrong("tcp:localhost:0") == "from = \"tcp:localhost:0\": '0' is not a port: 1 to 65535");
+  CHECK(wrong("tcp:localhost:70000") == "from = \"tcp:localhost:70000\": '70000' is not a port: 1 to 65535");
   CHECK(wrong("tcp:::1:80").ends_with("expected HOST:PORT, [ADDRESS]:PORT or PORT"));
-  CHECK(wrong("tcp-listen:localhost:80").ends_with("'localhost' is no address in numbers"));
+  CHECK(wrong("tcp-listen:localhost:80").ends_with("'localhost' is not a numeric address"));
   CHECK(wrong("tcp-listen:unix:/x").ends_with("expected ADDRESS:PORT, [ADDRESS]:PORT or PORT"));
-  CHECK(wrong("udp:localhost:80").ends_with("'localhost' is no address in numbers"));
+  CHECK(wrong("udp:localhost:80").ends_with("'localhost' is not a numeric address"));
   CHECK(wrong("unix:").ends_with("a path is missing"));
   CHECK(!wrong("unix:/" + std::string(200, 'x')).empty());
   CHECK(wrong(std::string_view("file:a\0b", 8)).ends_with("a path has a zero byte in it"));

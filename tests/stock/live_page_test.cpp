@@ -87,7 +87,7 @@ TEST_CASE("in a browser, values move, a lost connection comes back, and nothing 
               "String(document.querySelector('[data-name=boiler] .band').getAttribute('d').length > 50)") ==
           "true");
     CHECK(b.value_of("document.querySelector('[data-name=boiler] .unit').textContent") == "C");
-    // What is no number is told as people would, and has no trend.
+    // What is not a number is told as people would, and has no trend.
     CHECK(b.value_of(
               "[...document.querySelectorAll('[data-name=odd] dd')].map(e => e.textContent).join('; ')") ==
           "x 1, y 2; 1, a yes");

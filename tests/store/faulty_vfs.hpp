@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A disk for SQLite that can lose power and fail. It writes through to the real one and notes what was there before, until
-// a sync; a power cut takes a choice of the writes back that were not synced, as a disk does that writes in its own
-// order. From the cut on nothing is written any more, until power_on.
+// A disk for SQLite that can lose power and fail. It writes through to the real one and notes what was there
+// before, until a sync; a power cut takes a choice of the writes back that were not synced, as a disk does that
+// writes in its own order. From the cut on nothing is written any more, until power_on.
 #pragma once
 #include <sqlite3.h>
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where this checkout and this build are. One small file knows it (paths.cpp), and not the command line of each test that
-// asks: two checkouts can then share what a compiler cache holds of all others.
+// Where this checkout and this build are. One small file knows it (paths.cpp), and not the command line of each
+// test that asks: two checkouts can then share what a compiler cache holds of all others.
 #pragma once
 #include <string>
 

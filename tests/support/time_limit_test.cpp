@@ -47,7 +47,7 @@ TEST_CASE("a test within its limit is left alone") {
   CHECK_FALSE(result.said("TIME LIMIT"));
 }
 
-TEST_CASE("a limit that is no duration is reported and replaced by the usual one") {
+TEST_CASE("a limit that is not a duration is reported and replaced by the usual one") {
   const child_result result = run_hanging("quick", "soon");
   CAPTURE(result.output);
   CHECK(result.exited(0));

@@ -64,7 +64,7 @@ TEST_CASE("files that cannot be used are refused with their name, the reason and
   o.certificate = s.files / "missing.pem";
   CHECK(has(says(o), "missing.pem': No such file"));
   o.certificate = s.files.path();
-  CHECK(has(says(o), "is no plain file"));
+  CHECK(has(says(o), "is not a plain file"));
   o.certificate = s.files / "server.key";
   CHECK(has(says(o), "there is no certificate in it"));
   o.certificate = s.files / "torn.pem";
@@ -115,7 +115,7 @@ TEST_CASE("files are examined before anything runs") {
   site s;
   s.ca.issue(s.files, "expired", {.from = -7200, .until = -3600});
   s.ca.issue(s.files, "early", {.from = 3600, .until = 7200});
-  using file = tls_finding::file;
+  using file = tls_diagnostic::file;
   const auto examine = [&](const std::string& ca, const std::string& cert, const std::string& key) {
     return examine_tls_files(s.files / ca, s.files / cert, s.files / key);
   };

@@ -54,7 +54,7 @@ struct checked {
 // Each path is a file, or a folder of *.toml. Services that a deployment lists are read too, each file once.
 checked check(const std::vector<std::string>& paths, const catalog& classes, const options& how = {});
 
-// One text, named for the findings. Files that it lists are not read.
+// One text, named for the diagnostics. Files that it lists are not read.
 checked check_text(std::string name, std::string text, const catalog& classes, const options& how = {});
 
 }  // namespace leat::config

@@ -482,7 +482,7 @@ class field_check {
     field_steps steps;
     const field_path_fault fault = parse_field_path(c.key, steps);
     if (!found && !fault.why.empty()) {
-      d_.found.error("key", c.key_at, "'key' is no path of a field: " + fault.why);
+      d_.found.error("key", c.key_at, "'key' is not the path of a field: " + fault.why);
       return;
     }
     std::string path;
@@ -502,7 +502,7 @@ class field_check {
                found->kind == value_kind::table) {
       d_.found.error("key", c.key_at,
                      "field '" + c.key + "' holds " + in_words(found->kind) +
-                         ", which is no key: a text, a whole number, true or false, or a time is");
+                         ", which cannot be a key: a text, a whole number, true or false, or a time is");
     }
   }
 

@@ -170,7 +170,7 @@ class loader {
     std::string content;
     struct stat status = {};
     if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-      why = "it is no regular file";
+      why = "it is not a regular file";
     } else {
       char buffer[65536];
       ssize_t n = 0;

@@ -135,8 +135,8 @@ const char* to_string(flavour f) noexcept {
   return "?";
 }
 
-party_count count_parties(const plan& p, const channel_plan& c) {
-  party_count out;
+user_count count_users(const plan& p, const channel_plan& c) {
+  user_count out;
   const auto users = [&](const endpoint& e) {
     const port_schema* const s = p.processes[e.process].ports[e.port].schema;
     return p.processes[e.process].replicas * (s && s->helpers ? 2 : 1);
@@ -169,7 +169,7 @@ leat::full effective_policy(const channel_plan& c) {
 
 flavour choose_flavour(const plan& p, const channel_plan& c) {
   if (c.store) return flavour::stored;
-  const party_count n = count_parties(p, c);
+  const user_count n = count_users(p, c);
   // Readers of other services may yet come and go with their services.
   if (c.copy && (c.readers.size() != 1 || c.exported)) return flavour::broadcast;
   const leat::full full = effective_policy(c);

@@ -24,12 +24,12 @@ enum class flavour : std::uint8_t {
 const char* to_string(flavour f) noexcept;
 
 // Gs that may send or receive, replicas counted.
-struct party_count {
+struct user_count {
   unsigned writers = 0;
   unsigned readers = 0;
   unsigned reading_processes = 0;
 };
-party_count count_parties(const plan& p, const channel_plan& c);
+user_count count_users(const plan& p, const channel_plan& c);
 
 // Replicas of the processes that read it.
 unsigned reading_replicas(const plan& p, const channel_plan& c);

@@ -279,7 +279,7 @@ setting_schema memory() {
                "values outlive the program: kept in a file until a reader has acknowledged them; see "
                "[stores.md](stores.md)"),
        setting(choice("unknown", {"drop", "error"}), "drop, with a warning",
-               "fields of a record that its message does not have: left out, counted and told once, or the "
+               "fields of a record that its message does not have: left out, counted and logged once, or the "
                "record "
                "is refused and its sender fails")}};
 }

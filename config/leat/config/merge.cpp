@@ -164,7 +164,7 @@ class merger {
       }
       if (!is_id(m.key))
         found_.error("name", m.key_at,
-                     "'" + m.key + "' is no name of a " + key + ": letters, digits, - and _");
+                     "'" + m.key + "' is not a name for a " + key + ": letters, digits, - and _");
       if (m.value.kind() == value_kind::table)
         into.push_back(m);
       else if (m.value)
@@ -182,7 +182,7 @@ class merger {
         s.name.text = *text;
         if (!is_id(*text))
           found_.error("name", given->at(),
-                       "'" + *text + "' is no name of a service: letters, digits, - and _");
+                       "'" + *text + "' is not a name for a service: letters, digits, - and _");
       }
       return;
     }

@@ -121,7 +121,7 @@ std::vector<parameter> read_parameters(const value& declared, const std::string&
     }
     if (!is_parameter_name(m.key)) {
       found.error("name", m.key_at,
-                  "'" + m.key + "' is no name of a parameter: letters, digits and _, no digit first");
+                  "'" + m.key + "' is not a name for a parameter: letters, digits and _, no digit first");
       continue;
     }
     out.push_back(read_parameter(m, found));

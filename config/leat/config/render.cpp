@@ -109,7 +109,7 @@ std::string where(const source_set& sources, const source_location& at) {
   return out;
 }
 
-// Text of a finding may hold what a file says.
+// The text of a diagnostic may hold what a file says.
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Findings as people and as programs read them.
+// Diagnostics as people and as programs read them.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The files that a configuration was read from, kept so that findings can show their lines.
+// The files that a configuration was read from, kept so that diagnostics can show their lines.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What becomes of a process whose class is another by an override: the settings of the old class go, since the same name
-// may mean something else, and so do those of its ports that the new class does not have.
+// What becomes of a process whose class is another by an override: the settings of the old class go, since the
+// same name may mean something else, and so do those of its ports that the new class does not have.
 #pragma once
 
 #include <leat/base/schema.hpp>

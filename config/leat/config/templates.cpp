@@ -87,7 +87,8 @@ class template_expander {
       template_body b{m.key, m.key_at};
       const std::string heading = "[template." + m.key + ']';
       if (!is_id(m.key))
-        found_.error("name", m.key_at, "'" + m.key + "' is no name of a template: letters, digits, - and _");
+        found_.error("name", m.key_at,
+                     "'" + m.key + "' is not a name for a template: letters, digits, - and _");
       const std::size_t errors = found_.errors();
       if (is_table(m.value, heading)) declare_parts(b, m.value, heading);
       // One fault is enough.
@@ -180,7 +181,7 @@ class template_expander {
                    const std::vector<given_table>& given) {
     if (budget_ == 0) return;
     if (!is_id(name)) {
-      found_.error("name", at, "'" + name + "' is no name of a use: letters, digits, - and _");
+      found_.error("name", at, "'" + name + "' is not a name for a use: letters, digits, - and _");
       return;
     }
     const auto [same, fresh] = used_.try_emplace({body.name, name}, at);

@@ -6,7 +6,7 @@
 //     `north-reader`. That is a name like any other: in overrides, in the log, in the verbs. Where two would be the
 //     same, that is an error.
 //   - Names inside the template mean what the template declares, if it does, and else what the service has.
-//   - Places inside are those of a use of the file (source_set::add_use), so that findings show both.
+//   - Places inside are those of a use of the file (source_set::add_use), so that diagnostics show both.
 #pragma once
 
 #include <string_view>

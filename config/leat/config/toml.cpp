@@ -173,7 +173,7 @@ std::optional<value> parse_toml(const source_set& sources, std::uint32_t file, d
   std::string text = sources[file].text();
   const converter convert(sources, file, found);
   if (const std::optional<source_location> bad = find_bad_utf8(text, file)) {
-    found.error("toml", *bad, "bad TOML: a byte that is no UTF-8");
+    found.error("toml", *bad, "bad TOML: a byte that is not UTF-8");
     return std::nullopt;
   }
   for (int repairs = 0;; ++repairs) {

@@ -90,7 +90,9 @@ value check_units(const setting_schema& s, const value& raw, const std::string& 
   if (!text) return wrong_type(s, raw, what, found);
   const auto got = parse(*text);
   if (!got) {
-    found.error("unit", raw.at(), what + " is no " + to_string(s.kind) + ": " + std::string(got.error))
+    found
+        .error("unit", raw.at(),
+               what + " is not " + kind_with_article(s.kind) + ": " + std::string(got.error))
         .label = said_of(raw, found);
     return value();
   }
@@ -107,6 +109,8 @@ std::string kind_with_article(value_kind k) {
     case value_kind::text: return "text";
     case value_kind::list: return "a list";
     case value_kind::table: return "a table";
+    case value_kind::duration: return "a duration";
+    case value_kind::size: return "a size";
     default: return to_string(k);
   }
 }

@@ -14,7 +14,7 @@
 namespace leat::config {
 
 // The value with its units and defaults read; none when it was reported, here or before. `what` names it in
-// findings: "'window'".
+// diagnostics: "'window'".
 value check_value(const setting_schema& wanted, const value& raw, const std::string& what,
                   diagnostics& found);
 

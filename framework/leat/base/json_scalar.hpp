@@ -38,8 +38,8 @@ struct json_scalar {
 // A number that begins at `at`. Which characters it has, not whether it fits into anything.
 json_scalar scan_json_number(std::string_view text, std::size_t at) noexcept;
 
-// Strict: what is no UTF-8, and half of a surrogate pair, is a flaw. Lenient, for answers that are only shown: such bytes
-// stay as they are, and half of a pair is U+FFFD.
+// Strict: what is not UTF-8, and half of a surrogate pair, is a flaw. Lenient, for answers that are only shown:
+// such bytes stay as they are, and half of a pair is U+FFFD.
 enum class json_texts : std::uint8_t { strict, lenient };
 
 // A text whose opening quote is before `at`; it is added to `out`.

@@ -185,7 +185,7 @@ std::uint8_t init_log_threshold() noexcept {
   // Whoever comes second, or after set_log_level, keeps what is there and stays silent.
   if (!log_threshold.compare_exchange_strong(expected, threshold, std::memory_order_relaxed)) return expected;
   if (given && !named)
-    log_warning("log", "LEAT_LOG={} is no level; using info. Levels: debug, info, notice, warning, error",
+    log_warning("log", "LEAT_LOG={} is not a level; using info. Levels: debug, info, notice, warning, error",
                 wanted);
   return threshold;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Levels of the log for single speakers, while a program runs. A line is of a speaker if its component is that name, or
-// its text begins with it, as in "climate/filter: too hot"; a name with "/2" behind it, as replicas have, is meant as well.
+// its text begins with it, as in "climate/filter: too hot"; a name with "/2" behind it, as replicas have, is
+// meant as well.
 //
-// Whoever logs takes no lock here: names are written once and stay, levels are words of their own. While no speaker has a
-// level, a line costs nothing more; one that is logged while levels change is judged by either. When set_log_level speaks for all, the levels of speakers are gone.
+// Whoever logs takes no lock here: names are written once and stay, levels are words of their own. While no
+// speaker has a level, a line costs nothing more; one that is logged while levels change is checked against
+// either. When set_log_level speaks for all, the levels of speakers are gone.
 #pragma once
 #include <cstddef>
 #include <string_view>

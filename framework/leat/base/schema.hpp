@@ -127,7 +127,7 @@ struct port_schema {
 // Something that may happen to a process, and what it does then.
 struct error_schema {
   std::string what;    // "a line that is longer than `longest`"
-  std::string answer;  // "dropped, counted and told"
+  std::string answer;  // "dropped, counted and logged"
 };
 
 // What an object hands to its successor.

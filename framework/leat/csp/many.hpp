@@ -7,19 +7,20 @@
 // switch (wait.hpp).
 //
 // Invariants, whenever the lock is free:
-//   receivers_ not empty  =>  count_ is 0 and senders_ holds nobody but members of the receivers' own selects
+//   receivers_ not empty  =>  count_ and count_given_back_ are 0, and senders_ holds nobody but members of the
+//                             receivers' own selects
 //   senders_ not empty    =>  count_ is capacity, the policy is block (or fail, in a select)
 //   closed_               =>  both queues are empty
-//   sent_ = received_ + dropped_ + count_
+//   sent_ = received_ + dropped_ + count_ + count_given_back_
 // Hence a value never waits beside a receiver, order is first in first out on both sides, and nobody waits
 // for what is there. Contested waiters that have been claimed elsewhere may linger in a queue until their
 // owner takes the lock; claim_first passes over them.
 //
-//   send:  1 closed: tell. 2 a receiver waits: claim it, move the value into its slot, wake it after the
+//   send:  1 closed: returns that. 2 a receiver waits: claim it, move the value into its slot, wake it after the
 //          unlock. 3 room: into the ring. 4 the policy.
 //   recv:  1 a value is there: take it; if a sender waits, claim it and move its value into the ring.
-//          2 capacity 0 and a sender waits: claim it and take its value. 3 closed: tell. 4 wait.
-//   close: claims everybody, and tells them `closed`. What is in the ring stays.
+//          2 capacity 0 and a sender waits: claim it and take its value. 3 closed: returns that. 4 wait.
+//   close: claims everybody, with `closed`. What is in the ring stays.
 //
 // Checked by tests/csp/property_test.cpp (against a sequential model) and tests/models/many.pml.
 #pragma once

@@ -26,11 +26,11 @@ struct compile_options {
   // A path: what previous, rate and windows go by, unless they say it. Empty: nothing.
   std::string_view key = {};
   std::size_t most_keys = 4096;
-  // Less for one that comes from outside. Of a text that it makes or remembers, in bytes; in one run it makes four times
-  // as much at most.
+  // Less for one that comes from outside. Of a text that it makes or remembers, in bytes; in one run it makes
+  // four times as much at most.
   std::size_t longest_text = std::size_t{1} << 20;
-  // previous, rate and windows: how many there may be, and the bytes that they remember, about. Beyond that the key that
-  // was not seen for longest is forgotten.
+  // previous, rate and windows: how many there may be, and the bytes that they remember, about. Beyond that the
+  // key that was not seen for longest is forgotten.
   std::size_t most_memories = SIZE_MAX, most_remembered = SIZE_MAX;
 };
 

@@ -95,8 +95,8 @@ std::uint32_t compiler::add_path(path p) {
   return static_cast<std::uint32_t>(out_.paths.size() - 1);
 }
 
-// What is known of the field, or of the table or list that it is part of. Fields are named by paths there; an element of a
-// list is "raw[]".
+// What is known of the field, or of the table or list that it is part of. Fields are named by paths there; an
+// element of a list is "raw[]".
 kinds compiler::check_path(const path& p, span at) {
   if (!how_.fields) return anything;
   const auto find = [&](std::string_view name) -> const record_field* {

@@ -84,7 +84,7 @@ token lexer::number(std::size_t from) {
   }
   const auto got = std::from_chars(digits.data(), end, t.real);
   if (got.ec != std::errc() || got.ptr != end || !std::isfinite(t.real))
-    return wrong(from, to, "this is no number that a real can hold");
+    return wrong(from, to, "this number is too large for a real");
   t.kind = token_kind::real;
   return t;
 }

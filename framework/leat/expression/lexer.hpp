@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The words of an expression, one at a time. Not installed.
+// The words of an expression, one at a time.
 #pragma once
 #include <cstdint>
 #include <string>

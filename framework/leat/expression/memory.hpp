@@ -6,8 +6,8 @@
 // So is a window of time while it holds fewer than 512 values; then those that are less than a 128th of it apart are
 // joined, and its old end moves in such steps. Its memory stays the same.
 //
-// A record with a time of its own that comes late goes where it belongs, and its window ends with it: later ones stay, for
-// later ones.
+// A record with a time of its own that comes late goes where it belongs, and its window ends with it: later
+// ones stay, for later ones.
 #pragma once
 #include <cstdint>
 #include <list>

@@ -10,7 +10,8 @@
 //   negate, not    v                v
 //   operate        v w              v            arg: which binary; index: where its text goes
 //   test           v w              v            arg: which comparison
-//   compare                         v            field, constant and test in one: index, count, arg; half the time of most filters
+//   compare                         v            field, constant and test in one: index, count, arg; half the time of
+//                                                most filters
 //   and_, or_      v                v            index: where to go on if v decides alone
 //   both, either   v w              v            Kleene's and, or
 //   choose         v                             index: the other branch; the instruction before that is the `jump` to the end,

@@ -6,7 +6,7 @@
 // the other's. On AArch64 and x86-64 this is inlined: the compiler knows which registers are in use and saves
 // those alone, once, where a function that is called has to save all; and the branch is predicted by its
 // place. A function that is called and never returns, but jumps, also leaves its return address in the
-// processor's stack of predictions: each return after it is foretold wrongly. Elsewhere it is
+// processor's stack of predictions: each later return is mispredicted. Elsewhere it is
 // Boost.Context's.
 #pragma once
 #include <cstddef>

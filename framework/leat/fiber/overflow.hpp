@@ -20,7 +20,7 @@ void report_overflows() noexcept;
 
 // The same for all signals by which programs die of their own fault (SIGSEGV, SIGBUS, SIGILL, SIGFPE,
 // SIGABRT). `report` is called in the handler; it must be async-signal-safe. With `mended_perhaps` a handler
-// of the program comes next, and the program may go on; that is told once for each signal.
+// of the program comes next, and the program may go on; that is logged once for each signal.
 using crash_report_fn = void (*)(int sig, const void* address, const void* context,
                                  bool mended_perhaps) noexcept;
 void report_crashes(crash_report_fn report) noexcept;

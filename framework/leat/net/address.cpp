@@ -80,7 +80,7 @@ std::optional<address> address::parse(std::string_view text, std::string* why) {
   }
   unsigned short port = 0;
   if (!parse_port(port_text, port)) {
-    say(why, "'" + port_text + "' is no port: 0 to 65535");
+    say(why, "'" + port_text + "' is not a port: 0 to 65535");
     return {};
   }
   sockaddr_in v4{};
@@ -94,7 +94,7 @@ std::optional<address> address::parse(std::string_view text, std::string* why) {
   v6.sin6_port = htons(port);
   if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1)
     return address(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
-  say(why, "'" + host + "' is no address in numbers");
+  say(why, "'" + host + "' is not a numeric address");
   return {};
 }
 

@@ -3,7 +3,7 @@
 // Which hosts a request may name in its field Host. A page of another site whose name is made to lead to this
 // machine (DNS rebinding) cannot read what is here: its requests still tell that name. So a request must name
 // this machine: the address that it came to, a loopback address, localhost, the machine's own name, or one
-// that the configuration allows. Not installed.
+// that the configuration allows.
 #pragma once
 #include <string>
 #include <string_view>

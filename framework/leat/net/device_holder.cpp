@@ -19,7 +19,7 @@ namespace {
 using folder = std::unique_ptr<DIR, int (*)(DIR*)>;
 folder open_folder(const std::string& path) { return {::opendir(path.c_str()), ::closedir}; }
 
-// 0: it is no number.
+// 0: it is not a number.
 pid_t pid_in(std::string_view text) noexcept {
   pid_t pid = 0;
   const char* const end = text.data() + text.size();

@@ -13,7 +13,7 @@ namespace {
 
 [[noreturn]] void no_http(const char* what) {
   throw std::system_error(std::make_error_code(std::errc::protocol_error),
-                          std::string("leat::net: the answer ") + what);
+                          std::string("leat::net: the response ") + what);
 }
 
 bool is_visible(std::string_view s) noexcept {
@@ -31,7 +31,7 @@ std::optional<url> url::parse(std::string_view text, std::string* why) {
   if (!secure && !text.starts_with("http://"))
     return wrong("expected http://host:port/path or https://host:port/path");
   text.remove_prefix(secure ? 8 : 7);
-  if (!is_visible(text)) return wrong("a blank or a sign that is no part of an address");
+  if (!is_visible(text)) return wrong("a blank or a character that an address cannot have");
   text = text.substr(0, text.find('#'));
   const std::size_t end = std::min(text.find_first_of("/?"), text.size());
   url u{std::string(text.substr(0, end)), std::string(text.substr(end)), secure};
@@ -71,7 +71,7 @@ int client::post(std::string_view type, std::string_view body) {
 int client::exchange(const std::string& request, deadline until) {
   peer_.write(request, until);
   response_head r{.status = 100};
-  // Answers that only announce another one.
+  // Responses that only announce another one.
   for (int i = 0; r.status < 200; ++i) {
     if (i == 8) no_http("only announces others");
     r = read_head(until);
@@ -80,7 +80,7 @@ int client::exchange(const std::string& request, deadline until) {
   try {
     keeps = drop_body(r, until);
   } catch (const std::system_error&) {
-    // The answer is known; only the connection is lost.
+    // The response is known; only the connection is lost.
   }
   if (!keeps) close();
   return r.status;

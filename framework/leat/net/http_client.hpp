@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The client's side of HTTP/1.1, as far as a program needs it that hands in data: POST, and the status of the
-// answer. The connection is kept while both sides want it.
+// response. The connection is kept while both sides want it.
 //
 //   namespace http = leat::net::http;
 //   http::client c(*http::url::parse("http://127.0.0.1:8080/in"), {});
@@ -34,7 +34,7 @@ class client {
   struct options {
     timespan to_connect = std::chrono::seconds(5);
     timespan to_answer = std::chrono::seconds(10);  // from the first byte sent
-    std::size_t head = 16 * 1024;                   // of an answer
+    std::size_t head = 16 * 1024;                   // of a response
     // A body is read and dropped; a larger one, or one whose size is not known, costs the connection.
     std::size_t body = 64 * 1024;
     std::string fields = {};  // further ones of each request, each with its "\r\n"
@@ -45,8 +45,9 @@ class client {
 
   client(url to, options o) : to_(std::move(to)), o_(std::move(o)) {}
 
-  // The status, 200 to 599. Throws std::system_error: protocol_error for what is no HTTP, the stream's and
-  // dial's errors, and those of options::secure. std::invalid_argument: https without that. A connection that was kept and turns out to have ended is dialled again once.
+  // The status, 200 to 599. Throws std::system_error: protocol_error for what is not HTTP, the stream's and
+  // dial's errors, and those of options::secure. std::invalid_argument: https without that. A connection that
+  // was kept and turns out to have ended is dialled again once.
   int post(std::string_view type, std::string_view body);
   void close() noexcept { peer_.close(); }
 

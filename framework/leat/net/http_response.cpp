@@ -31,7 +31,7 @@ struct account {
 
 // "HTTP/1.1 200 OK"; the reason may be missing, and the blank before it.
 int status_of(std::string_view line, const char*& why) noexcept {
-  why = "is no HTTP";
+  why = "is not HTTP";
   if (line.size() < 12 || line.substr(0, 7) != "HTTP/1." || !is_digit(line[7]) || line[8] != ' ') return 0;
   why = "has no status";
   if (!is_digit(line[9]) || !is_digit(line[10]) || !is_digit(line[11])) return 0;

@@ -11,7 +11,7 @@
 //   });
 //
 // What is wrong or too much is answered here: 400, 408, 413, 431, 501, 505, and the connection ends. A body
-// is read and dropped, unless limits::keep_body is set. HEAD gets the answer of GET without its body.
+// is read and dropped, unless limits::keep_body is set. HEAD gets the response of GET without its body.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -39,7 +39,7 @@ struct response {
   std::shared_ptr<void> until_sent = {};  // kept until the client has taken the body
 };
 
-// A status as an answer of its own, with its text as body.
+// A status as a response of its own, with its text as body.
 response plain(std::string_view status);
 response not_found();
 response method_not_allowed();  // but GET and HEAD

@@ -257,7 +257,7 @@ signal_mask checked(std::initializer_list<int> numbers) {
   for (const int n : numbers) {
     const char* why = nullptr;
     if (n < 1 || n >= signal_limit || n > SIGRTMAX) {
-      why = "is no signal";
+      why = "is not a signal";
     } else if (n == SIGKILL || n == SIGSTOP) {
       why = "cannot be caught";
     } else if (n == SIGSEGV || n == SIGBUS || n == SIGFPE || n == SIGILL) {

@@ -40,7 +40,7 @@ simulated_network network() {
 simulated_host simulated_network::host(std::string_view name) {
   if (name.empty() || name.find_first_of(": \t[]/") != std::string_view::npos)
     throw std::invalid_argument("leat::testing::network: \"" + std::string(name) +
-                                "\" is no name of a host: dial must find it before the ':' of a port");
+                                "\" is not a name for a host: dial must find it before the ':' of a port");
   return {net_, net_->host(name)};
 }
 

@@ -95,8 +95,8 @@ class simulated_host {
  public:
   // One more, "192.168.1.7" or "fd00::7": dial by name tries all. Throws std::invalid_argument.
   simulated_host& address(std::string_view in_numbers);
-  // As if it had lost its power: its connections are gone, and nobody is told. Their other ends are half-open until they
-  // send something, or notice by a deadline, or after a minute.
+  // As if it had lost its power: its connections are gone, and nobody is told. Their other ends are half-open
+  // until they send something, or notice by a deadline, or after a minute.
   void vanish();
 
   // A G there: leat::go and leat::spawn.

@@ -121,7 +121,7 @@ class cbor_reader {
     head h{static_cast<major>(first >> 5), static_cast<std::uint8_t>(first & 31), first & 31u};
     if (h.low < 24) return h;
     if (h.low > 27)
-      fail(begin, path, h.low == 31 ? "lengths that are not told are not read" : "a reserved form");
+      fail(begin, path, h.low == 31 ? "indefinite lengths are not accepted" : "a reserved form");
     const std::size_t n = std::size_t{1} << (h.low - 24);
     if (left() < n) fail(in_.size(), path, "the data ends here");
     h.n = 0;

@@ -67,7 +67,7 @@ class record {
   // Null: there is no such field.
   const field_value* find(std::string_view name) const noexcept;
   field_value* find(std::string_view name) noexcept;
-  // The number in this field; none if there is no such field, or it is no number.
+  // The number in this field; none if there is no such field, or it is not a number.
   std::optional<double> number(std::string_view name) const noexcept;
   // The text in this field, or null.
   const std::string* text(std::string_view name) const noexcept;

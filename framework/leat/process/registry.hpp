@@ -36,7 +36,7 @@ std::unique_ptr<process> construct_one() {
       "a process class must override all pure virtual functions: does it have `void run() override`?");
   if constexpr (is_process && is_concrete) {
     static_assert(std::is_default_constructible_v<P>,
-                  "a process class needs a public constructor without arguments: what it has to be told are "
+                  "a process class needs a public constructor without arguments: pass parameters as "
                   "settings, members of type leat::setting");
     if constexpr (std::is_default_constructible_v<P>) return std::make_unique<P>();
   }

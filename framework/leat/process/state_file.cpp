@@ -104,7 +104,7 @@ std::vector<std::uint8_t> pack_state(const state_content& c) {
 
 state_content unpack_state(std::span<const std::uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!text.starts_with(state_magic)) throw state_file_error("it is no file of a state");
+  if (!text.starts_with(state_magic)) throw state_file_error("it is not a state file");
   if (bytes.size() < head_size) throw state_file_error("it is cut short");
   if (text.substr(state_magic.size(), 2) != state_version)
     throw state_file_error("it is of another version of Leat, whose states have format '" +
@@ -155,7 +155,7 @@ std::vector<std::uint8_t> read_whole_file(const std::string& path) {
   if (::fstat(file.get(), &st) != 0) fail("stat", path);
   if (!S_ISREG(st.st_mode))
     throw std::system_error(std::make_error_code(std::errc::invalid_argument),
-                            "'" + path + "' is no regular file");
+                            "'" + path + "' is not a regular file");
   check_size(st.st_size > 0 ? static_cast<std::size_t>(st.st_size) : 0, path);
   std::vector<std::uint8_t> out(st.st_size > 0 ? static_cast<std::size_t>(st.st_size) : 0);
   std::size_t done = 0;

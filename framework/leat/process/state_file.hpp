@@ -39,7 +39,7 @@ state_content unpack_state(std::span<const std::uint8_t> bytes);
 // Bytes of a file: neither is more read, nor written.
 inline constexpr std::size_t longest_state_file = std::size_t{64} << 20;
 
-// These block, and throw std::system_error. No link is followed, and what is no regular file is not read.
+// These block, and throw std::system_error. No link is followed, and what is not a regular file is not read.
 void replace_file(const std::string& path, std::span<const std::uint8_t> bytes);
 std::vector<std::uint8_t> read_whole_file(const std::string& path);
 // Gives a file that is not believed another name, PATH.bad-N, and says which. Empty: it could not.

@@ -159,7 +159,7 @@ class migration {
       const field_shape* const f =
           std::find_if(s.fields, end, [&](const field_shape& x) { return x.name == *name; });
       if (f == end)
-        tell(here, "is no longer there, and is left out");
+        tell(here, "is gone, and is left out");
       else
         read(f->type(), f->in(v), f->in(trial), *item, here, depth - 1);
     }

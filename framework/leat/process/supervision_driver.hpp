@@ -18,7 +18,8 @@
 //   - After `close` or `stop` nothing is started, and nobody is asked to stop for silence or an overrun: what
 //     ends anyway needs no successor. An overrun is noted as its cause all the same.
 //   - A hook may call `close` and `stop` of this driver and of others. `launch` may not.
-//   - Nothing here allocates but `add`, `start`, `make_room`, `close` and `stop`, as in supervision.hpp: the owner's hooks decide.
+//   - Nothing here allocates but `add`, `start`, `make_room`, `close` and `stop`, as in supervision.hpp: the owner's
+//     hooks decide.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -58,7 +58,7 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context, bo
   }
   if (mended_perhaps)
     write_text(STDERR_FILENO,
-               "leat: a handler of its own comes next; if that mends it, this is not told again\n");
+               "leat: a handler of its own comes next; if it recovers, this is not reported again\n");
   if (const crash_note_fn note = crash_note.load(std::memory_order_acquire))
     note(STDERR_FILENO, g ? g->id : 0);
 }

@@ -31,8 +31,8 @@ struct overrun_watch;
 //   waiting      whoever will ready it: a timer heap, a join word, a channel, a stop
 //   preempted    gave way, or lost its P, and is on its way to the global queue
 //   dead         finished; the task handle, or nobody
-//   quarantined  taken off its thread, or frozen with it, for good (quarantine.hpp); nobody: it is never
-//                used again
+//   quarantined  fenced: over for everybody else. Its thread may run on, be frozen, or have left its stack
+//                (fence.hpp). Nobody owns it; it is never used again
 enum class g_status : std::uint8_t {
   idle,
   runnable,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The global queue: what belongs to no P. Under the scheduler's lock. It has three parts:
+// The global queue: what belongs to no P. Under idle_set's lock. It has three parts:
 //
 //   due      Gs whose time had come and that found no room in a ring. They go first, with a share for the
 //            others: a crowd of spawned Gs must not make sleepers late.

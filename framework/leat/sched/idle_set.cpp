@@ -349,8 +349,8 @@ M* idle_set::claim_m(P& p, bool searching, bool& polls) noexcept {
 }
 
 // policy/nudge.hpp says what for. sysmon, or the M before it sleeps again, undoes it: on the way to the G it would
-// only cost time. The busy CPU is the waker's. sysmon sleeps again at once, so its own is as good as any; if it takes the P
-// of a G that computes on, the busy one is that G's.
+// only cost time. The busy CPU is the waker's. sysmon sleeps again at once, so its own is as good as any; if it
+// takes the P of a G that computes on, the busy one is that G's.
 void idle_set::nudge(M& m, int busy_cpu) noexcept {
   if (busy_cpu == own_cpu && !this_is_sysmon) busy_cpu = ::sched_getcpu();
   const auto others = kept_off(busy_cpu, m.last_cpu.load(std::memory_order_relaxed), cpus_);

@@ -32,8 +32,8 @@
 //
 // Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
 // So are Gs that an M stands back from, where all CPUs have an M and another one is at work: it looks again soon;
-// see wake_one. So is what polling brings, unless Gs run long (policy/network_share.hpp), and a G that yields (queue_again in schedule.cpp).
-// sysmon wakes somebody for what stays queued (retake).
+// see wake_one. So is what polling brings, unless Gs run long (policy/network_share.hpp), and a G that yields
+// (queue_again in schedule.cpp). sysmon wakes somebody for what stays queued (retake).
 //
 // Model: tests/models/wake.pml, with the broken variants that must fail.
 // Stress: tests/sched/stress_test.cpp. Step by step, with threads stopped in between:

@@ -45,7 +45,7 @@ struct alignas(64) M : m_front {
   bool collects = false;
   g_queue polled;
 
-  // Parked: given a P (or told to exit) by whoever signals. Under the scheduler's lock.
+  // Parked: given a P (or told to exit) by whoever signals. Under idle_set's lock.
   thread_event event;
   P* next_p = nullptr;
   bool next_searching = false;

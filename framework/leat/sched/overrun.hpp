@@ -33,17 +33,17 @@ enum class overrun_step : std::uint8_t {
   asked,
   insisted,
   quarantined,  // it is out: behind a fence, whatever its thread does
-  left_alone,   // too many are in quarantine: it runs on; told once
+  left_alone,   // too many are in quarantine: it runs on; reported once
 };
 const char* to_string(overrun_step s) noexcept;
 
 struct overrun_news {
   overrun_step step;
-  std::uint64_t g;               // its id
-  nanoseconds ran;               // since it last entered the runtime
-  std::span<void* const> trace;  // where it stands, innermost first; empty if it cannot be told
-  // With `asked` and `insisted`: the system call that it waits in, or null. It is not asked where it stands
-  // then, since a signal would end that call.
+  std::uint64_t g;  // its id
+  nanoseconds ran;  // since it last entered the runtime
+  // With `quarantined`: where it stands, innermost first; empty if that is unknown. Before, it gets no signal.
+  std::span<void* const> trace;
+  // With `asked` and `insisted`: the system call that it waits in, or null.
   const char* call = nullptr;
   // With `quarantined`: no further thread can be had, so the next one that hangs may stop the program.
   bool last_thread = false;

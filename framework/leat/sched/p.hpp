@@ -59,7 +59,7 @@ struct alignas(64) P {
   fiber::stack_cache stacks;
   stack_list<G, &G::link> free_gs;
   std::uint64_t next_id = 0, last_id = 0;  // ids are dealt to Ps in blocks
-  P* idle_link = nullptr;                  // scheduler's lock
+  P* idle_link = nullptr;                  // idle_set's lock
 
   run_queue::owner ring;
   timer_heap timers;

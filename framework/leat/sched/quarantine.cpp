@@ -136,12 +136,12 @@ constexpr bool unwinds_without_lock = false;
 
 std::atomic<int> signal_number{0};  // 0: none is free
 
-void on_summons(int, siginfo_t*, void* context);
+void on_probe(int, siginfo_t*, void* context);
 
 bool is_ours(int number) noexcept {
   struct sigaction now = {};
   return number != 0 && fiber::real_sigaction()(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
-         now.sa_sigaction == on_summons;
+         now.sa_sigaction == on_probe;
 }
 
 // A real-time signal that nobody else uses, from the top but one (Valgrind has the top).
@@ -151,7 +151,7 @@ void choose_signal() noexcept {
     if (fiber::real_sigaction()(number, nullptr, &now) != 0) continue;
     if ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL) continue;
     struct sigaction ours = {};
-    ours.sa_sigaction = on_summons;
+    ours.sa_sigaction = on_probe;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     // No other handler begins amid an answer, from which it might jump away; but faults are seen.
     sigfillset(&ours.sa_mask);
@@ -317,7 +317,7 @@ LEAT_UNWATCHED void answer(M& m, ucontext_t& context) noexcept {
   fiber::finish(m, g->ctx, m.self, after_leaving, &m);
 }
 
-LEAT_UNWATCHED void on_summons(int, siginfo_t*, void* context) {
+LEAT_UNWATCHED void on_probe(int, siginfo_t*, void* context) {
   const int saved = errno;
   if (M* const m = whole(static_cast<m_front*>(fiber::thread_slot::load_in_handler())))
     answer(*m, *static_cast<ucontext_t*>(context));

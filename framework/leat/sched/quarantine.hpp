@@ -37,15 +37,15 @@
 //
 // Clean (e): an instruction of the program itself or of a library of Leat, called by such code alone up to
 // the first frame of the G, as the unwinder tells, outside the allocator (heap_mark.hpp), without a lock of
-// Leat's, and not under no_quarantine. Then nobody's lock is held that others cannot know of, and the thread can go on with
-// other Gs.
+// Leat's, and not under no_quarantine. Then nobody's lock is held that others cannot know of, and the thread
+// can go on with other Gs.
 //
 // Harmless (f): the thread holds no lock that the rest of the program needs. It is outside the allocator,
 // holds no lock of Leat's, and no frame up to the first one of the G is of the C library, the loader, the C++
 // library or a sanitizer: these have locks that all share (the loader's, stdio's, the locale's, the time
 // zone's). The one exception is a system call that it stands still in, and the functions of the C library that
-// do nothing but make it (plain_call.hpp). Frames of other
-// libraries are allowed: such a library's own lock stays held, as it would while the call goes on.
+// do nothing but make it (plain_call.hpp). Frames of other libraries are allowed: such a library's own lock
+// stays held, as it would while the call goes on.
 //
 // Who can know neither never stops anybody: a C library that is linked statically, an allocator that took the
 // place of ours, an unwinder that cannot pass a signal frame (ARM EHABI). There Gs are only fenced.

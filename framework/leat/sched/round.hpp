@@ -6,7 +6,8 @@
 //
 // In this order: what is due in the P's own timers; the one that was picked before; in the 61st round one of the
 // global queue; run_next; the P's own ring; a share of the global queue; what the network has brought; half of
-// another's ring; in the last pass also another's due timers and its run_next. Then the M gives its P up (steps a to f in idle_set.hpp).
+// another's ring; in the last pass also another's due timers and its run_next. Then the M gives its P up (steps
+// a to f in idle_set.hpp).
 #pragma once
 #include <cstdint>
 

@@ -15,11 +15,14 @@
 //   owner pops
 //    5 reads head and slot
 //    6 head + 1 by CAS, or by a plain store while alone
+//   owner spills half (to the global queue)
+//    7 reads head and tail, head + n by CAS (release), then reads the slots
 //
 // Why it holds:
 // - c before d: a slot may be written again (3) only after head has passed it, which 1 sees by the release
 //   in d. So a successful CAS means that what c read was still what step 3 had written. 6 needs no release:
 //   the owner itself writes the slot again, and as a read-modify-write it keeps d's release sequence going.
+//   So may 7 read after its CAS: nobody but the owner writes slots.
 // - b's acquire pairs with 4's release: the slots up to tail are written, and so is what they point to.
 // - A thief may read head, be delayed, and read a tail that is more than `capacity` ahead; it then sees
 //   nonsense and starts again. Counters wrap at 2^32; the storage is a power of two, so indices stay right.

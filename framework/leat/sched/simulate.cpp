@@ -52,7 +52,7 @@ std::string text_of(const std::exception_ptr& e) {
   } catch (const std::exception& x) {
     return x.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    return "an exception that is not a std::exception";
   }
 }
 

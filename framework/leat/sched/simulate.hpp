@@ -13,15 +13,16 @@
 //
 // Order: which of the ready Gs runs next, where one gives way (at entries of the runtime), and which ready case of a
 // select wins come from the seed, and so does leat::random. Time: leat::now, sleeps, tickers, deadlines, timers,
-// leat::moment_now and the times in the log are the world's; it moves to the next deadline when nobody can run. leat::testing::settle waits until everybody else waits, without moving time.
-// A program that only waits for time to pass by looking at it (`while (leat::now() < t) leat::yield();`) never ends
-// there: sleep instead.
+// leat::moment_now and the times in the log are the world's; it moves to the next deadline when nobody can run.
+// leat::testing::settle waits until everybody else waits, without moving time. A program that only waits for
+// time to pass by looking at it (`while (leat::now() < t) leat::yield();`) never ends there: sleep instead.
 //
 // The network: leat::net goes over a simulated one of named hosts (<leat/net/testing.hpp>).
 //
 // What cannot be simulated: other descriptors, Asio, children and signals (leat::net throws std::logic_error, unless
-// .real_io is set), threads of your own, std::this_thread::sleep_for, std::random_device, clocks of the standard library. Declared blocking calls and
-// `thread = own` run in their turn, on the one thread that there is.
+// .real_io is set), threads of your own, std::this_thread::sleep_for, std::random_device, clocks of the
+// standard library. Declared blocking calls and `thread = own` run in their turn, on the one thread that there
+// is.
 //
 // LEAT_SEED=7 runs for_each_seed with that seed alone. LEAT_SHRINK=1 looks for the fewest decisions that make it fail
 // in the same way, and prints who ran then.

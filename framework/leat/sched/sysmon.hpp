@@ -3,7 +3,7 @@
 // The watch over the scheduler: a thread without a P (the one that called leat::run).
 //
 // # How long it sleeps between two rounds
-//   a P is busy             20 us; after 50 rounds without a finding twice as long each time, up to `lag`;
+//   a P is busy             20 us; after 50 rounds that found nothing to do twice as long each time, up to `lag`;
 //                           never past the end of a slice, or what the overrun patrol asks for
 //   all idle, but one was   `lag`
 //   taken since the last

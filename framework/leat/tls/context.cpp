@@ -69,9 +69,9 @@ bool is_expired(SSL_SESSION* s) {
   return x && ::X509_cmp_current_time(::X509_get0_notAfter(x)) < 0;
 }
 
-// A client that comes with an expired certificate's ticket shows a certificate again, and is judged by that.
-SSL_TICKET_RETURN judge_ticket(SSL*, SSL_SESSION* s, const unsigned char*, std::size_t, SSL_TICKET_STATUS how,
-                               void*) {
+// A client that comes with an expired certificate's ticket shows a certificate again, and that one decides.
+SSL_TICKET_RETURN decide_on_ticket(SSL*, SSL_SESSION* s, const unsigned char*, std::size_t,
+                                   SSL_TICKET_STATUS how, void*) {
   if ((how != SSL_TICKET_SUCCESS && how != SSL_TICKET_SUCCESS_RENEW) || is_expired(s))
     return SSL_TICKET_RETURN_IGNORE_RENEW;
   return how == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
@@ -158,7 +158,7 @@ loaded::loaded(role who, const tls_options& o, std::shared_ptr<const identity> w
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
     static constexpr unsigned char id[] = {'l', 'e', 'a', 't'};
     must(::SSL_CTX_set_session_id_context(c, id, sizeof id) == 1, "session id context");
-    must(::SSL_CTX_set_session_ticket_cb(c, nullptr, judge_ticket, nullptr) == 1, "tickets");
+    must(::SSL_CTX_set_session_ticket_cb(c, nullptr, decide_on_ticket, nullptr) == 1, "tickets");
     if (!alpn.empty()) ::SSL_CTX_set_alpn_select_cb(c, choose_alpn, &alpn);
   }
 }

@@ -79,10 +79,10 @@ std::string read_pem(const std::string& path, bool secret) {
   if (f.fd < 0) refuse_unread(path, errno);
   struct stat s{};
   if (::fstat(f.fd, &s) != 0) refuse_unread(path, errno);
-  if (!S_ISREG(s.st_mode)) refuse_file(path, "is no plain file");
+  if (!S_ISREG(s.st_mode)) refuse_file(path, "is not a plain file");
   if (secret && (s.st_mode & S_IRWXO) != 0)
     refuse_file(
-        path, "a key that everybody on this machine may use is no secret; run: chmod o-rwx " + quoted(path));
+        path, "a key that everybody on this machine may use is not secret; run: chmod o-rwx " + quoted(path));
   std::string all;
   char part[4096];
   for (;;) {
@@ -97,10 +97,10 @@ std::string read_pem(const std::string& path, bool secret) {
 
 }  // namespace tls
 
-std::vector<tls_finding> examine_tls_files(const std::string& ca, const std::string& certificate,
-                                           const std::string& key_file) {
-  using file = tls_finding::file;
-  std::vector<tls_finding> found;
+std::vector<tls_diagnostic> examine_tls_files(const std::string& ca, const std::string& certificate,
+                                              const std::string& key_file) {
+  using file = tls_diagnostic::file;
+  std::vector<tls_diagnostic> found;
   const auto attempt = [&](file which, auto call) {
     try {
       call();

@@ -42,13 +42,13 @@ std::string read_pem(const std::string& path, bool secret);
 }  // namespace tls
 
 // What is wrong with these files, as they are now; for checks before anything runs. Each may be empty: none.
-struct tls_finding {
+struct tls_diagnostic {
   enum class file : std::uint8_t { ca, certificate, key };
   file which = file::certificate;
   bool fatal = true;  // false: it works, but somebody should know (an expired certificate)
   std::string what;
 };
-std::vector<tls_finding> examine_tls_files(const std::string& ca, const std::string& certificate,
-                                           const std::string& key_file);
+std::vector<tls_diagnostic> examine_tls_files(const std::string& ca, const std::string& certificate,
+                                              const std::string& key_file);
 
 }  // namespace leat

@@ -260,7 +260,7 @@ void blame_machine::spare_who_waits(std::vector<verdict>& all) const {
   }
 }
 
-std::vector<verdict> blame_machine::judge() const {
+std::vector<verdict> blame_machine::verdicts() const {
   std::vector<verdict> all;
   if (!covers_a_window()) return all;
   for (queue_index q = 0; q < graph_.queues.size(); ++q) {

@@ -87,7 +87,7 @@ class blame_machine {
 
   void add(blame_sample s);
   // By how long they hold up others. Empty: all is well, or it is not known yet.
-  std::vector<verdict> judge() const;
+  std::vector<verdict> verdicts() const;
 
   // All is well: no sample is needed, and those before say nothing any more.
   void forget() noexcept;

@@ -56,7 +56,7 @@ bool is_get_path(std::string_view path) {
   return is_one_of(path, {"/", "/v1/state", "/v1/process", "/v1/tap", "/metrics", "/live", "/ready"});
 }
 http::response no_such_path() {
-  return refusal("404 Not Found", "there is no such path; docs/operating.md has those that there are");
+  return refusal("404 Not Found", "there is no such path; docs/operating.md lists the paths");
 }
 
 std::optional<double> number_in(std::string_view query, std::string_view name, double otherwise) {
@@ -95,7 +95,7 @@ std::optional<json> body_of(const http::request& r, http::response& why) {
   json_writer w;
   w.object([&] {
     w.member("error", read.value ? std::string("the body must be a JSON object")
-                                 : "the body is no JSON: " + read.fault.text);
+                                 : "the body is not JSON: " + read.fault.text);
     w.member("line", read.value ? std::size_t{1} : read.fault.line);
     w.member("column", read.value ? std::size_t{1} : read.fault.column);
   });
@@ -186,12 +186,12 @@ http::response refusal_of(std::string_view status) {
   if (status.starts_with("413")) return refusal(status, "a request has at most 1 MiB: send less");
   if (status.starts_with("431")) return refusal(status, "the head of a request has at most 8 KiB: send less");
   if (status.starts_with("408")) return refusal(status, "the request took too long: send it at once");
-  return refusal(status, "this is no HTTP/1.1 request that can be read: " + std::string(status));
+  return refusal(status, "this is not HTTP/1.1 request that can be read: " + std::string(status));
 }
 
 http::response wrong_host() {
   return refusal("403 Forbidden",
-                 "the Host of the request is no name of this machine: add it to [control] hosts");
+                 "the Host of the request is not a name of this machine: add it to [control] hosts");
 }
 
 http::response answer_to(deployment& d, const http::request& r, rights may, bool by_tcp) {

@@ -52,7 +52,7 @@ std::string folder_fault(const std::string& folder, bool make) {
     return folder + ": " + std::strerror(errno);
   struct stat s = {};
   if (::lstat(folder.c_str(), &s) != 0) return folder + ": " + std::strerror(errno);
-  if (!S_ISDIR(s.st_mode)) return folder + " is no folder";
+  if (!S_ISDIR(s.st_mode)) return folder + " is not a folder";
   if (s.st_uid != ::geteuid() && s.st_uid != 0) return folder + " belongs to another user";
   // systemd makes $RUNTIME_DIRECTORY readable by all: the socket's own mode keeps them out.
   if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0) return folder + " can be written by others";
@@ -81,7 +81,7 @@ std::string free_socket_path(std::string_view name, std::string& why, socket_tur
       if (::lstat(path.c_str(), &s) == 0) {
         // A link, or a file, is not ours to remove, or to follow.
         if (!S_ISSOCK(s.st_mode)) {
-          fault = path + " is there and is no socket: remove it";
+          fault = path + " exists and is not a socket: remove it";
           break;
         }
         if (is_alive(path)) continue;

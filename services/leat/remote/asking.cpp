@@ -27,7 +27,7 @@ told_state read_told_state(const endpoint& from, std::string text) {
   json_result r = read_json(text);
   const std::string name = printable(from.name) + ": ";
   if (!r.value || r.value->what != json::kind::table)
-    throw failure(exit_failed, name + "its answer is no JSON" + (r.value ? "" : ": " + r.fault.text));
+    throw failure(exit_failed, name + "its answer is not JSON" + (r.value ? "" : ": " + r.fault.text));
   told_state t{std::move(text), std::move(*r.value), {}};
   t.state = read_state(t.tree);
   if (t.state.api != known_api)

@@ -21,7 +21,7 @@ struct told_state {
   json tree;
   deployment_state state;
 };
-// Throws a failure for what is no JSON, or of a version that this program does not read.
+// Throws a failure for what is not JSON, or of a version that this program does not read.
 told_state read_told_state(const endpoint& from, std::string text);
 told_state ask_state(const endpoint& to);
 

@@ -94,7 +94,7 @@ std::vector<socket_folder> socket_folders() {
     if (std::any_of(all.begin(), all.end(), [&](const socket_folder& f) { return f.path == path; })) continue;
     socket_folder f{path};
     if (!S_ISDIR(s.st_mode)) {
-      f.passed_over = "it is no folder";
+      f.passed_over = "it is not a folder";
     } else if (s.st_uid != ::geteuid() && s.st_uid != 0 && !path.starts_with("/run/leat/")) {
       f.passed_over = "it belongs to user " + std::to_string(s.st_uid);
     } else if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0) {

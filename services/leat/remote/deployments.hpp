@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The deployments that run here, found by their sockets: DIR/NAME.sock in $LEAT_SOCKETS alone, or in $RUNTIME_DIRECTORY,
-// $XDG_RUNTIME_DIR/leat, /run/leat and /tmp/leat-UID, in this order. A folder that others may write to could hold anybody's socket: it is
-// passed over. So is a socket that nobody listens at.
+// The deployments that run here, found by their sockets: DIR/NAME.sock in $LEAT_SOCKETS alone, or in
+// $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/leat, /run/leat and /tmp/leat-UID, in this order. A folder that others
+// may write to could hold anybody's socket: it is passed over. So is a socket that nobody listens at.
 #pragma once
 
 #include <stdexcept>

@@ -56,7 +56,7 @@ void exchange::connect_unix(const endpoint& to) {
   if (to.path.size() >= sizeof at.sun_path) return fail("the path of the socket is too long", ENAMETOOLONG);
   std::memcpy(at.sun_path, to.path.c_str(), to.path.size());
   fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd_ < 0) return fail("there is no socket to be had", errno);
+  if (fd_ < 0) return fail("cannot make a socket", errno);
   // A queue of connections that is full cannot be polled for.
   const timeval second{1, 0};
   ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
@@ -73,7 +73,7 @@ void exchange::connect_tcp(const endpoint& to) {
     return fail("there is no address " + to.host + ':' + to.port + ": " + ::gai_strerror(error), 0);
   fd_ = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) {
-    fail("there is no socket to be had", errno);
+    fail("cannot make a socket", errno);
   } else if (::connect(fd_, found->ai_addr, found->ai_addrlen) != 0) {
     connecting_ = errno == EINPROGRESS;
     if (!connecting_) fail("cannot connect", errno);

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <leat/base/clock.hpp>
-#include <leat/remote/http_answer.hpp>
+#include <leat/remote/http_response.hpp>
 
 namespace leat::remote {
 
@@ -46,7 +46,7 @@ class exchange {
   // Nobody listens there (any more).
   bool nobody() const noexcept { return nobody_; }
   const std::string& fault() const noexcept { return fault_; }
-  http_answer& answer() noexcept { return answer_; }
+  http_response& answer() noexcept { return answer_; }
 
  private:
   void connect_unix(const endpoint& to);
@@ -58,7 +58,7 @@ class exchange {
   int fd_ = -1;
   std::string out_;  // what is still to be sent
   bool connecting_ = false, nobody_ = false;
-  http_answer answer_;
+  http_response answer_;
   std::string fault_;
 };
 

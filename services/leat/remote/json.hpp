@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// JSON (RFC 8259) as a tree, for the answers of a deployment. Any bytes may come: what is no JSON, is nested too
+// JSON (RFC 8259) as a tree, for the answers of a deployment. Any bytes may come: what is not JSON, is nested too
 // deep or is too long is refused with its place, and nothing is read beyond the end. A value knows which part of
 // the text it was read from, so that it can be printed as it came.
 //

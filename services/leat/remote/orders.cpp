@@ -12,7 +12,8 @@ namespace {
 
 json answer_tree(const endpoint& from, const std::string& text) {
   json_result r = read_json(text);
-  if (!r.value) throw failure(exit_failed, printable(from.name) + ": its answer is no JSON: " + r.fault.text);
+  if (!r.value)
+    throw failure(exit_failed, printable(from.name) + ": its answer is not JSON: " + r.fault.text);
   return std::move(*r.value);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // `leat tap`: values as they pass, a line each. One connection for up to 16 channels, all of them polled together with
-// the signals that end it; what the deployment could not show is counted and told.
+// the signals that end it; what the deployment could not show is counted and logged.
 #include <poll.h>
 #include <unistd.h>
 #include <algorithm>
@@ -160,7 +160,7 @@ class tap_session {
 
   // True: something came.
   bool take_lines(tap_link& l) {
-    http_answer& a = l.link->answer();
+    http_response& a = l.link->answer();
     const std::string who = joined(l.channels, ", ");
     if (a.has_head() && a.status() != 200) {
       if (l.link->done()) throw failure(exit_failed, who + ": " + error_of(a.status(), a.body()));
@@ -174,7 +174,7 @@ class tap_session {
     for (std::size_t end = 0; (end = l.rest.find('\n', begin)) != std::string::npos; begin = end + 1)
       take_line(l, who, std::string_view(l.rest).substr(begin, end - begin));
     l.rest.erase(0, begin);
-    if (l.rest.size() > http_answer::longest_body) throw failure(exit_failed, who + ": a line has no end");
+    if (l.rest.size() > http_response::longest_body) throw failure(exit_failed, who + ": a line has no end");
     if (l.link->done() && !l.has_ended() && !enough())
       throw failure(exit_failed, who + ": the deployment went away" +
                                      (l.link->failed() ? " (" + l.link->fault() + ")" : std::string()));
@@ -185,7 +185,7 @@ class tap_session {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || l.has_ended()) return;
     const json_result r = read_json(line);
-    if (!r.value) throw failure(exit_failed, who + ": a line that is no JSON came: " + r.fault.text);
+    if (!r.value) throw failure(exit_failed, who + ": a line that is not JSON came: " + r.fault.text);
     const std::string name = printable(r.value->text_of("channel"));
     tap_counts& c = counts_[name];
     const json* const v = r.value->find("value");

@@ -41,7 +41,7 @@ std::string read_client_token(const std::string& file) {
   if (fd < 0 || ::fstat(fd, &s) != 0) {
     why = std::strerror(errno);
   } else if (!S_ISREG(s.st_mode)) {
-    why = "it is no regular file";
+    why = "it is not a regular file";
   } else if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     why = "others may read it: chmod 600";
   } else if ((n = ::read(fd, text, sizeof text)) < 0) {

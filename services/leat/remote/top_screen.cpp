@@ -160,7 +160,7 @@ screen draw_top(const deployment_state& s, const process_details* details, const
       } else if (c && c->full_name() == v.channel) {
         page = channel_page(s, *c, size.width);
       } else {
-        page.push_back({(process ? v.process : v.channel) + " is no longer there", look::bad});
+        page.push_back({(process ? v.process : v.channel) + " is gone", look::bad});
       }
       draw_page(out, std::move(page), v, size);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which installed program or plug-in has a process class that this program does not have. LEAT_PROCESS leaves the name in
-// a section of the file (process/registry.hpp); that section is read, and nothing of the file is run.
+// Which installed program or plug-in has a process class that this program does not have. LEAT_PROCESS leaves
+// the name in a section of the file (process/registry.hpp); that section is read, and nothing of the file is
+// run.
 //
 // Looked at, once, when first asked: the folder of this program, the folders of PATH, and those where plug-ins are
 // installed.

@@ -149,7 +149,7 @@ void observer::run() {
         sample(now);
       else
         machine_.forget();
-      judge(now);
+      assess(now);
       report_status(now);
       lines.swap(to_say_);
     } catch (const std::exception& e) {  // memory, usually: the next round may have it

@@ -95,7 +95,7 @@ class observer {
   void tick(std::int64_t now);
   bool worth_a_sample(const std::vector<channel_account>& now) const;
   void sample(std::int64_t now);
-  void judge(std::int64_t now);
+  void assess(std::int64_t now);
   void report_status(std::int64_t now);
   waits_by_g waits_now() const;
   // What Gs wait for that a process has started itself, by replica. They are known by their channel alone, if

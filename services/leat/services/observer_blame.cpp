@@ -254,9 +254,9 @@ control::blame_view observer::describe(const control::verdict& v) const {
   return b;
 }
 
-void observer::judge(std::int64_t now) {
+void observer::assess(std::int64_t now) {
   blame_.clear();
-  for (const control::verdict& v : machine_.judge()) {
+  for (const control::verdict& v : machine_.verdicts()) {
     blame_.push_back(describe(v));
     const control::blame_view& b = blame_.back();
     auto t = std::find_if(told_.begin(), told_.end(),

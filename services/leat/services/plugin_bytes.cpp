@@ -53,9 +53,9 @@ std::string fault_of(const plugin_description& d) {
 }  // namespace
 
 plugin_in_file read_plugin(std::string_view bytes) {
-  if (!bytes.starts_with("\177ELF")) return {.fault = "it is no shared object"};
+  if (!bytes.starts_with("\177ELF")) return {.fault = "it is not a shared object"};
   const std::optional<plugin_description> d = description_in(bytes);
-  if (!d) return {.fault = "it does not say LEAT_PLUGIN(\"name\"), so it is no plug-in of Leat"};
+  if (!d) return {.fault = "it does not say LEAT_PLUGIN(\"name\"), so it is not a plug-in for Leat"};
   return {shown(text_in(d->name)), fault_of(*d)};
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The loader's words without the path, which is told anyway, and with a symbol as it was written.
+// The loader's words without the path, which is logged anyway, and with a symbol as it was written.
 std::string loader_words(const std::string& path) {
   const char* const said = ::dlerror();
   std::string words = said ? said : "for no reason that the loader tells";
@@ -82,7 +82,7 @@ std::vector<std::string> load_file(const fs::path& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error) return {error.message()};
-  if (!fs::is_regular_file(real, error)) return {"it is no regular file"};
+  if (!fs::is_regular_file(real, error)) return {"it is not a regular file"};
   std::ifstream in(real, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) return {"it cannot be read"};

@@ -59,7 +59,7 @@ config::checked check_files(const command& c) {
   return config::check(c.words, program_catalog(), how);
 }
 
-// The findings go to stderr; without errors the plan is there.
+// Diagnostics go to stderr; without errors the plan is there.
 config::checked read(const command& c) {
   config::checked r = check_files(c);
   if (!r.found.all().empty()) complain(config::render(r.found, r.sources, colour_on(STDERR_FILENO)));

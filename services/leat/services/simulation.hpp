@@ -9,8 +9,8 @@
 //                condition is true, or when somebody outside has set `interrupted`
 //   faults       one for each table of the script (fault_script.hpp): sleeps, and tells the host what to do to whom
 //
-// What is not of the world is left out (simulated_plan): states and stores are not kept in files, memory is not locked, threads
-// and CPUs are not chosen, nobody is told by a control door or by systemd.
+// What is not of the world is left out (simulated_plan): states and stores are not kept in files, memory is not
+// locked, threads and CPUs are not chosen, nobody is told by a control door or by systemd.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The stores of a plan's channels: their folders, files and keepers (store/stored_channel.hpp). A program without SQLite
-// knows the key and refuses to run a plan that has it.
+// The stores of a plan's channels: their folders, files and keepers (store/stored_channel.hpp). A program
+// without SQLite knows the key and refuses to run a plan that has it.
 #pragma once
 #include <cstdint>
 #include <map>

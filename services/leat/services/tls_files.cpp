@@ -20,22 +20,22 @@ std::string path_of(const config::process_plan& p, std::string_view setting) {
   return text ? *text : std::string();
 }
 
-std::string_view setting_of(tls_finding::file which) noexcept {
+std::string_view setting_of(tls_diagnostic::file which) noexcept {
   switch (which) {
-    case tls_finding::file::ca: return "ca";
-    case tls_finding::file::certificate: return "cert";
-    case tls_finding::file::key: break;
+    case tls_diagnostic::file::ca: return "ca";
+    case tls_diagnostic::file::certificate: return "cert";
+    case tls_diagnostic::file::key: break;
   }
   return "key_file";
 }
 
-// tell(process, setting, path, finding) for each.
+// tell(process, setting, path, diagnostic) for each.
 template <class F>
-void each_finding(const config::plan& plan, F tell) {
+void each_diagnostic(const config::plan& plan, F tell) {
   for (const config::process_plan& p : plan.processes) {
     if (!p.settings.find("cert") || !p.settings.find("key_file")) continue;
     const std::string ca = path_of(p, "ca"), cert = path_of(p, "cert"), key = path_of(p, "key_file");
-    for (const tls_finding& f : examine_tls_files(ca, cert, key)) {
+    for (const tls_diagnostic& f : examine_tls_files(ca, cert, key)) {
       const std::string_view setting = setting_of(f.which);
       tell(p, setting, path_of(p, setting), f);
     }
@@ -45,8 +45,8 @@ void each_finding(const config::plan& plan, F tell) {
 }  // namespace
 
 void check_tls_files(const config::plan& plan, config::diagnostics& to) {
-  each_finding(plan, [&](const config::process_plan& p, std::string_view setting, const std::string& path,
-                         const tls_finding& f) {
+  each_diagnostic(plan, [&](const config::process_plan& p, std::string_view setting, const std::string& path,
+                            const tls_diagnostic& f) {
     const value* const v = p.settings.find(setting);
     const std::string text = "'" + std::string(setting) + "': " + f.what;
     const bool can_tell = ::access(path.c_str(), R_OK) == 0;
@@ -60,8 +60,8 @@ void check_tls_files(const config::plan& plan, config::diagnostics& to) {
 
 std::vector<remedy> examine_tls(const config::plan& plan) {
   std::vector<remedy> all;
-  each_finding(plan, [&](const config::process_plan& p, std::string_view setting, const std::string&,
-                         const tls_finding& f) {
+  each_diagnostic(plan, [&](const config::process_plan& p, std::string_view setting, const std::string&,
+                            const tls_diagnostic& f) {
     all.push_back(
         {f.fatal ? remedy::grade::lacking : remedy::grade::advice, f.what,
          "process '" + p.name + "', setting '" + std::string(setting) + "', " +

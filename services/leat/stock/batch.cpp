@@ -20,12 +20,13 @@ class batch : public process {
   setting<nanoseconds, live> every{this, "every", 1s,
                                    "no record waits longer than this for others; 0: any time",
                                    between<nanoseconds>(0s, 8760h)};
-  errors told{this,
-              {{"a stop or a failure while records are gathered",
-                "they are lost, counted and told; of them, delivery = \"at-least-once\" brings only the last "
-                "one again"},
-               nobody_reads,
-               {"a channel with full = \"fail\" has no room", "the records are lost, counted and told"}}};
+  errors told{
+      this,
+      {{"a stop or a failure while records are gathered",
+        "they are lost, counted and logged; of them, delivery = \"at-least-once\" brings only the last "
+        "one again"},
+       nobody_reads,
+       {"a channel with full = \"fail\" has no room", "the records are lost, counted and logged"}}};
 
   void run() override {
     passes pass(this, &values);

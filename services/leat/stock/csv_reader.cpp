@@ -124,17 +124,17 @@ class csv_reader : public process {
       this,
       {{"a row with another number of cells, a quote at the wrong place, a cell that is not of its type, one "
         "longer than `longest`, one that is not UTF-8",
-        "is wrong, as above, and told with its line"},
-       {"a record that is no such message as the channel carries", "is wrong, as above"},
+        "is wrong, as above, and logged with its line"},
+       {"a record that does not fit the message of the channel", "is wrong, as above"},
        {"a header without one of `columns`, with a name twice or an empty one, or that is wrong as a row may "
         "be",
         "the process fails"},
        {"a file that is not there", "the process fails; with follow = true it waits for it"},
-       {"a file that is cut or replaced, with follow = true", "told, and read from its beginning"},
+       {"a file that is cut or replaced, with follow = true", "logged, and read from its beginning"},
        {"a file that is a folder, a pipe or a device", "the process fails"},
        {"a failure", "the next object goes on behind the last row that was read"},
        {"a file that was written anew between a failure and the next object",
-        "told, and read from its beginning"},
+        "logged, and read from its beginning"},
        nobody_reads,
        channel_is_full}};
 

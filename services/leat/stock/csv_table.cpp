@@ -81,15 +81,15 @@ std::optional<moment> moment_of(std::string_view t, char decimal) {
 
 const char* name_of(cell_type t) noexcept {
   switch (t) {
-    case cell_type::integer: return "integer";
-    case cell_type::number: return "number";
-    case cell_type::flag: return "flag: true or false";
-    case cell_type::moment: return "moment, such as 2026-11-15T08:00:00Z";
-    case cell_type::duration: return "duration, such as 250ms";
+    case cell_type::integer: return "an integer";
+    case cell_type::number: return "a number";
+    case cell_type::flag: return "a flag: true or false";
+    case cell_type::moment: return "a time, such as 2026-11-15T08:00:00Z";
+    case cell_type::duration: return "a duration, such as 250ms";
     case cell_type::guess:
     case cell_type::text: break;
   }
-  return "text";
+  return "a text";
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ std::string read_cell(const csv_field& cell, cell_type type, const table_options
   to = {};
   if (!cell.in_quotes && (t.empty() || std::find(o.none.begin(), o.none.end(), t) != o.none.end())) return {};
   const auto set = [&](const auto& v) {
-    if (!v) return leat::in_quotes(std::string(t.substr(0, 60))) + " is no " + name_of(type);
+    if (!v) return leat::in_quotes(std::string(t.substr(0, 60))) + " is not " + name_of(type);
     to = *v;
     return std::string();
   };

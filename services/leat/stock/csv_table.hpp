@@ -39,7 +39,7 @@ struct table_options {
   std::size_t longest = std::size_t{64} << 10;  // bytes of a row
 };
 
-// "" or what is wrong: "\"warm\" is no number". A cell without a value gives null.
+// "" or what is wrong: "\"warm\" is not a number". A cell without a value gives null.
 std::string read_cell(const csv_field& cell, cell_type type, const table_options& o, field_value& to);
 
 // What it finds goes to `take`, until that returns false. The number of a row is that of its first line.

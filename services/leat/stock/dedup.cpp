@@ -62,7 +62,7 @@ class dedup : public process {
   settings_validator together{this, validate_compared};
   errors told{this,
               {{"more records within `window` than `remember` or `memory` allows",
-                "the first of them is forgotten, told once, and its repeat passes"},
+                "the first of them is forgotten, logged once, and its repeat passes"},
                {"a record without one of `fields`", "differs from one that has it, and from no other"},
                {"a failure", "what was remembered is forgotten: a repeat may pass"},
                nobody_reads,

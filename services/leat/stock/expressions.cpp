@@ -174,7 +174,7 @@ running_expression::running_expression(const process& owner, std::string what, s
     : owner_(&owner), what_(std::move(what)), evaluator_(compiled_or_throw(owner, what_, source, how)) {}
 
 void running_expression::tell(ex::fault f) {
-  log_warning("stock", "{}: {}: {}; what depends on it is missing (told once, counted)", owner_->name(),
+  log_warning("stock", "{}: {}: {}; what depends on it is missing (logged once, counted)", owner_->name(),
               what_, evaluator_.first_of(f));
 }
 
@@ -225,7 +225,7 @@ expression_settings::expression_settings(process* owner, std::string_view port)
   owner->note_error(
       "a fault in an expression: a missing field, another kind of value, a division by zero, a value out of "
       "range",
-      "the result is missing; told once for each kind, and counted");
+      "the result is missing; logged once for each kind, and counted");
 }
 
 ex::moments expression_settings::when(const record& r, complaints& told) const {

@@ -19,7 +19,8 @@ std::optional<followed_file::identity> followed_file::identity_by(F f) const {
   if (error != 0) throw std::system_error(error, std::system_category(), path_);
   // A pipe or a terminal would wait where nobody can stop it.
   if (!S_ISREG(s.st_mode))
-    throw std::system_error(std::make_error_code(std::errc::invalid_argument), path_ + " is no regular file");
+    throw std::system_error(std::make_error_code(std::errc::invalid_argument),
+                            path_ + " is not a regular file");
   return identity(s.st_dev, s.st_ino);
 }
 

@@ -24,7 +24,7 @@ class followed_file {
 
   explicit followed_file(std::string path) : path_(std::move(path)) {}
 
-  // Throws std::system_error but for a file that is not there, and for one that is no regular file.
+  // Throws std::system_error but for a file that is not there, and for one that is not a regular file.
   bool open();
   void to_end();
   void to_begin() noexcept { offset_ = 0; }

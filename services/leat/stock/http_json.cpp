@@ -112,7 +112,7 @@ class http_json : public process {
   setting<std::int64_t> keys{this, "keys", 1000, "most sensors in /latest", between(1, 100'000)};
   setting<byte_size> memory{
       this, "memory", byte_size{16 << 20},
-      "most bytes of the records that are kept, and of the answers that clients have not "
+      "most bytes of the records that are kept, and of the responses that clients have not "
       "taken yet",
       between(byte_size{64 << 10}, byte_size{std::uint64_t{1} << 40})};
   setting<std::int64_t> connections{
@@ -138,22 +138,22 @@ class http_json : public process {
   errors told{
       this,
       {{"a file of `cert`, `key_file` or `ca` that cannot be used, or a key that others may read",
-        "the process fails; if that comes of a change while it runs, told, and the old one stays in use"},
+        "the process fails; if that comes of a change while it runs, logged, and the old one stays in use"},
        {"a client that does not speak TLS to `cert`, or has no certificate of `ca`", "closed"},
        {"an address that is taken, or not one of this machine", "the process fails"},
        {"a record without `key`", "shown under an empty name"},
-       {"more sensors than `keys`", "further ones are not in /latest, which is told"},
+       {"more sensors than `keys`", "further ones are not in /latest, which is logged"},
        {"more connections than `connections`",
         "the one that has been idle for longest is closed; if none is, they wait"},
        {"more connections from one address than `per_address`", "closed at once"},
        {"records of more than `memory` in all", "the oldest are forgotten"},
-       {"a record of more than an eighth of `memory`", "not shown, counted and told"},
-       {"answers of more than `memory` that clients do not take", "503, with Retry-After"},
+       {"a record of more than an eighth of `memory`", "not shown, counted and logged"},
+       {"responses of more than `memory` that clients do not take", "503, with Retry-After"},
        {"more listeners to /events than three quarters of `connections`", "503, with Retry-After"},
        {"a request that is none, too large or too slow", "400, 408, 413, 431 and so on"},
-       {"a request that names another host than this machine or one of `hosts`", "403, which is told"},
+       {"a request that names another host than this machine or one of `hosts`", "403, which is logged"},
        {"a listener that does not read for `write_time`, or falls behind the history",
-        "dropped, counted and told at the end"}}};
+        "dropped, counted and logged at the end"}}};
 
   void run() override {
     net::listener at = net::listen(*listen);
@@ -259,7 +259,7 @@ class http_json : public process {
     return a;
   }
 
-  // As many as there are if it is not there; none if it is no number.
+  // As many as there are if it is not there; none if it is not a number.
   static std::optional<std::size_t> number_of(const http::request& r, std::string_view what) {
     const std::optional<std::string> text = http::query_value(r.query(), what);
     std::size_t n = SIZE_MAX;

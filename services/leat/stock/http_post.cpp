@@ -75,19 +75,20 @@ class http_post : public process {
   settings_validator together{this, validate_tls_client};
   errors told{
       this,
-      {{"a server that is away, does not answer, answers 5xx, 408, 425 or 429, or something that is no HTTP",
-        "told, and tried again after `retry`, doubled up to `retry_most`; records wait"},
-       {"an answer of 3xx, 401, 402, 403, 404, 405, 407, 410, 421, 426 or 451: a portal, a wrong address or "
+      {{"a server that is away, does not answer, answers 5xx, 408, 425 or 429, or something that is not HTTP",
+        "logged, and tried again after `retry`, doubled up to `retry_most`; records wait"},
+       {"a response of 3xx, 401, 402, 403, 404, 405, 407, 410, 421, 426 or 451: a portal, a wrong address or "
         "key",
-        "the same; with refused = \"fail\" the process fails, with \"drop\" they are lost, counted and told"},
-       {"another answer of 4xx, or `retries` tries without success",
-        "lost, counted and told; with bad = \"fail\" the process fails"},
+        "the same; with refused = \"fail\" the process fails, with \"drop\" they are lost, counted and "
+        "logged"},
+       {"another response of 4xx, or `retries` tries without success",
+        "lost, counted and logged; with bad = \"fail\" the process fails"},
        {"a server whose certificate has expired, is for another name or of nobody who is trusted",
-        "told, and tried again, as one that is away: nothing is sent to it"},
+        "logged, and tried again, as one that is away: nothing is sent to it"},
        {"a file of `ca`, `cert` or `key_file` that cannot be used, or a key that others may read",
-        "the process fails; if that comes of a change while it runs, told, and the old one stays in use"},
-       {"an answer that is lost", "posted again: it may come twice"},
-       {"a stop while the server is away", "records in hand are lost, counted and told"}}};
+        "the process fails; if that comes of a change while it runs, logged, and the old one stays in use"},
+       {"a response that is lost", "posted again: it may come twice"},
+       {"a stop while the server is away", "records in hand are lost, counted and logged"}}};
 
   void run() override {
     std::string why;

@@ -73,11 +73,11 @@ class join : public process {
   errors told{
       this,
       {{"a field that an input before has as well, without `names`",
-        "that of the input before is sent; told once for each name"},
+        "that of the input before is sent; logged once for each name"},
        {"a key forgotten with something to send", "that is sent first"},
        {"an input that ends", "its latest stay; with on = \"first\" the end of `values` is that of all"},
        {"a failure", "what came before is forgotten"},
-       {"a stop while combinations wait for the end of `every`", "they are lost, counted and told"},
+       {"a stop while combinations wait for the end of `every`", "they are lost, counted and logged"},
        nobody_reads,
        channel_is_full,
        no_such_message}};

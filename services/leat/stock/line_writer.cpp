@@ -79,17 +79,17 @@ class line_writer : public process {
   errors told{this,
               {{"a record without the field that is written, or with a line break in it (format = \"text\")",
                 "cannot be written, as above"},
-               {"a value that is none of the columns (csv)", "left out, counted and told"},
+               {"a value that is none of the columns (csv)", "left out, counted and logged"},
                {"a connection or device that is lost, or takes nothing for the time `timeout`",
-                "told, made again, and what was being written is written again; meanwhile as `away` says"},
+                "logged, made again, and what was being written is written again; meanwhile as `away` says"},
                {"a peer of a listener that is slow",
-                "the oldest of its lines are dropped above `behind`, which is told when it ends"},
+                "the oldest of its lines are dropped above `behind`, which is logged when it ends"},
                {"more connections than `peers`", "wait until one has ended"},
                {"more connections from one address than `per_address`", "closed at once"},
-               {"a standard output that nobody reads", "told, and it ends"},
+               {"a standard output that nobody reads", "logged, and it ends"},
                {"a full disk, or a file that cannot be opened or written", "the process fails"},
-               {"a file that ends within a line", "told, and that line is ended first"},
-               {"a datagram that cannot be sent", "lost, counted and told"},
+               {"a file that ends within a line", "logged, and that line is ended first"},
+               {"a datagram that cannot be sent", "lost, counted and logged"},
                {"an address that is taken, or not one of this machine", "the process fails"}}};
   complaints left_out{*this, "left out"};
   complaints lost{*this, "lost", complaints::ledger::lost};

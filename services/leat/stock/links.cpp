@@ -23,7 +23,7 @@ link_settings::link_settings(process* owner)
       timeout(owner, "timeout", 10s, "longest time that making a connection or a write may take",
               between<nanoseconds>(1ms, 24h)) {
   owner->note_error("a connection that cannot be made, or a device that is not there",
-                    "told, and tried again after `retry`, doubled up to `retry_most`");
+                    "logged, and tried again after `retry`, doubled up to `retry_most`");
 }
 
 std::string link::name() const { return where_.medium == medium::serial ? where_.path : where_.address; }

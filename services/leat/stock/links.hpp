@@ -23,10 +23,10 @@ class link {
   link(const process& owner, const line_endpoint& where, const link_settings& s)
       : owner_(owner), where_(where), settings_(s), failures_(owner, "no connection"), pause_(*s.retry) {}
 
-  // One try. False: it failed, which is told; wait for pause() before the next one. False too when the G is
+  // One try. False: it failed, which is logged; wait for pause() before the next one. False too when the G is
   // asked to stop meanwhile: its next wait says so. Throws std::invalid_argument for what will never work.
   bool open();
-  // It is over, which is told; the next one waits for pause() as well.
+  // It is over, which is logged; the next one waits for pause() as well.
   void lost(const std::string& why);
   // Each longer than the last, until the owner says that it has worked.
   nanoseconds pause() noexcept;

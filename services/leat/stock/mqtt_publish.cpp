@@ -57,10 +57,10 @@ class mqtt_publish : public process {
       this,
       {{"a field of `topic` that is missing, or has '/', '+' or '#' in its value", "is wrong, as above"},
        {"a message that the broker does not want, or that is too large for it",
-        "lost, counted and told; with unwanted = \"fail\" the process fails"},
-       {"a message that expires before it could be sent", "lost, counted and told"},
+        "lost, counted and logged; with unwanted = \"fail\" the process fails"},
+       {"a message that expires before it could be sent", "lost, counted and logged"},
        {"an answer that is lost", "published again: it may come twice"},
-       {"a stop while the broker is away", "records in hand are lost, counted and told"}}};
+       {"a stop while the broker is away", "records in hand are lost, counted and logged"}}};
 
   void run() override {
     mqtt::client_options o = broker.options();

@@ -47,7 +47,7 @@ std::string read_password(const std::string& path) {
   } const at_end{fd};
   struct stat s{};
   if (::fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
-    throw setting_error("password_file: " + path + " is no file");
+    throw setting_error("password_file: " + path + " is not a file");
   if ((s.st_mode & 07) != 0)
     throw setting_error("password_file: everybody may use " + path + "; `chmod o= " + path + "` mends it");
   std::string text(longest_password + 1, '\0');
@@ -110,7 +110,7 @@ mqtt_settings::mqtt_settings(process* owner)
       owner_(*owner),
       together_(owner, validate_identity) {
   owner->note_error("a broker that is away, or a connection that is lost or silent",
-                    "told, and made again after `retry`, doubled up to `retry_most`");
+                    "logged, and made again after `retry`, doubled up to `retry_most`");
   owner->note_error("a broker that refuses the credentials or the client",
                     "the same; with refused = \"fail\" the process fails");
   owner->note_error("a broker that names another one", "that one is connected to");

@@ -51,13 +51,13 @@ class mqtt_subscribe : public process {
   setting<byte_size> longest{this, "longest", byte_size{std::size_t{1} << 20},
                              "bytes of a packet; a longer one is not sent to us",
                              between(byte_size{128}, byte_size{std::size_t{256} << 20})};
-  rejects bad{this, "a message that is no such record"};
+  rejects bad{this, "a message that does not fit the record"};
   errors told{this,
-              {{"a payload that is no JSON, no CBOR, or not UTF-8",
+              {{"a payload that is not JSON, no CBOR, or not UTF-8",
                 "is wrong, as above; the broker keeps it no longer"},
-               {"a record that is no such message as the channel carries", "is wrong, as above"},
+               {"a record that does not fit the message of the channel", "is wrong, as above"},
                {"a subscription that the broker refuses", "the process fails"},
-               {"a broker that has lost its session", "told; it is subscribed to again"},
+               {"a broker that has lost its session", "logged; it is subscribed to again"},
                {"the process ends with a message in hand",
                 "it is not acknowledged: it comes again in the same session"},
                nobody_reads,

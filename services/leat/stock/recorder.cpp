@@ -130,22 +130,22 @@ class recorder : public process {
                           "a full disk or another error: wait for room, drop records meanwhile, or fail"};
   setting<nanoseconds> retry{this, "retry", 1s, "how soon to try again after an error",
                              between<nanoseconds>(1ms, 1h)};
-  errors told{
-      this,
-      {{"a full disk or quota, or another error while it writes",
-        "told; as `full` says it waits, drops and counts records, or fails"},
-       {"a folder or file that cannot be made or opened at the start",
-        "the process fails, unless the disk is full"},
-       {"a file or folder that is removed", "told, and made again"},
-       {"a file that another recorder writes to", "the process fails"},
-       {"a link, pipe or device with the name of a file", "it is passed over"},
-       {"an unfinished line at the end of the last file", "cut off and told"},
-       {"a record with a field that has no column",
-        "a new file with a column more, which is told; for `keep` both count as one"},
-       {"more than 1024 columns, or 64 KiB of their names", "further fields are left out, counted and told"},
-       {"a csv record without any field", "dropped, counted and told"},
-       {"a line break within a text of a csv record", "written as \\n or \\r, counted and told"},
-       {"all readers of `written` have ended", "it goes on recording"}}};
+  errors told{this,
+              {{"a full disk or quota, or another error while it writes",
+                "logged; as `full` says it waits, drops and counts records, or fails"},
+               {"a folder or file that cannot be made or opened at the start",
+                "the process fails, unless the disk is full"},
+               {"a file or folder that is removed", "logged, and made again"},
+               {"a file that another recorder writes to", "the process fails"},
+               {"a link, pipe or device with the name of a file", "it is passed over"},
+               {"an unfinished line at the end of the last file", "cut off and logged"},
+               {"a record with a field that has no column",
+                "a new file with a column more, which is logged; for `keep` both count as one"},
+               {"more than 1024 columns, or 64 KiB of their names",
+                "further fields are left out, counted and logged"},
+               {"a csv record without any field", "dropped, counted and logged"},
+               {"a line break within a text of a csv record", "written as \\n or \\r, counted and logged"},
+               {"all readers of `written` have ended", "it goes on recording"}}};
 
   void run() override {
     columns_ = csv_columns(*fields);
@@ -296,7 +296,7 @@ class recorder : public process {
       for (record& r : waiting) (void)written.send(std::move(r));
     } else {
       dropped_ += n;
-      if (!stop_requested()) hand_->lose(n);  // else they are told at the end
+      if (!stop_requested()) hand_->lose(n);  // else they are logged at the end
     }
   }
 

@@ -38,7 +38,7 @@ class route : public process {
   expression_settings common{this};
   errors told{this,
               {{"a record that goes nowhere: no condition is true, and `otherwise` is not connected",
-                "not passed on, and not lost: it is told how many at the end"},
+                "not passed on, and not lost: the number is logged at the end"},
                {"a port with a condition and no channel, or the other way round", "it fails when it starts"},
                {"the readers of one port have ended", "it ends"},
                channel_is_full,

@@ -57,14 +57,14 @@ class rule : public process {
   setting<nanoseconds> hold_clear{this, "hold_clear", 0s, "and so `clear`", between<nanoseconds>(0s, 8760h)};
   setting<alarm_severity> severity{this, "severity", alarm_severity::warning, "how bad it is"};
   setting<std::string> message{this, "message", std::string(),
-                               "what is told, with expressions in braces: 'pump {sensor} is at {value}'",
+                               "the message, with expressions in braces: 'pump {sensor} is at {value}'",
                                validated_by(validate_message)};
   expression_settings common{this};
   state<standing_alarms> standing{this, "standing"};
   errors told{this,
               {{"a record for which `raise` and `clear` are missing", "changes nothing"},
                {"more values of `key` than `keys`, and the alarm of the one that is forgotten stands",
-                "it is cleared, which its message tells; told and counted"},
+                "it is cleared, which its message says; logged and counted"},
                {"a restart", "alarms that stand stay raised; what was held begins anew"},
                nobody_reads,
                channel_is_full,

@@ -30,7 +30,7 @@ class sample : public process {
   errors told{this,
               {{"a key forgotten with a record that waits for the end of `interval`", "that is sent first"},
                {"a stop or a failure while records wait for the end of `interval`",
-                "they are lost, counted and told"},
+                "they are lost, counted and logged"},
                nobody_reads,
                channel_is_full,
                no_such_message}};

@@ -306,8 +306,8 @@ void sqlite_table::insert(const record& r, std::size_t number, result& to) {
   throw sqlite_error(code, "write to " + options_.database + ": " + why);
 }
 
-// Numbers of rows have gaps where rows replaced others or somebody removed some, so rows are counted, which takes as long
-// as there are many. Hence not each time.
+// Numbers of rows have gaps where rows replaced others or somebody removed some, so rows are counted, which
+// takes as long as there are many. Hence not each time.
 void sqlite_table::remove_oldest(std::size_t written) {
   if (options_.keep == 0 || !made_) return;
   if (until_removal_ > written) {

@@ -126,16 +126,17 @@ class sqlite_writer : public process {
   errors told{
       this,
       {{"a full disk, another error of it, or a database that others lock for longer than `busy`",
-        "told; as `full` says it tries again, drops and counts records, or fails"},
+        "logged; as `full` says it tries again, drops and counts records, or fails"},
        {"a database that cannot be opened at the start, or a file that is none", "the process fails"},
-       {"a file that is removed or replaced", "told, and made again"},
-       {"a field without a column", "a column is added; with `columns` it is left out, counted and told"},
+       {"a file that is removed or replaced", "logged, and made again"},
+       {"a field without a column", "a column is added; with `columns` it is left out, counted and logged"},
        {"a field whose name is empty, has a zero byte or more than 256 bytes, or is rowid, oid or _rowid_",
-        "it is left out, counted and told, unless the table has such a column"},
-       {"more than 1024 columns", "further fields are left out, counted and told"},
-       {"two fields whose names differ in capitals alone", "the second is left out, counted and told"},
+        "it is left out, counted and logged, unless the table has such a column"},
+       {"more than 1024 columns", "further fields are left out, counted and logged"},
+       {"two fields whose names differ in capitals alone", "the second is left out, counted and logged"},
        {"a stop or a failure before a transaction is through",
-        "its records are lost, counted and told; with delivery = \"at-least-once\" each is a transaction"}}};
+        "its records are lost, counted and logged; with delivery = \"at-least-once\" each is a "
+        "transaction"}}};
 
   std::vector<record> batch_;
   complaints left_out_{*this, "left out"}, dropped_{*this, "dropped", complaints::ledger::lost};
@@ -211,7 +212,7 @@ class sqlite_writer : public process {
     batch_.clear();
   }
 
-  // False: it did not work, which is told. Throws what is a failure.
+  // False: it did not work, which is logged. Throws what is a failure.
   template <class F>
   bool attempt(F f, bool first) {
     const time_point begun = leat::now();

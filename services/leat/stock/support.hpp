@@ -62,7 +62,7 @@ class rejects {
   explicit rejects(process* owner,
                    std::string_view what = "a record that lacks a field, or has another kind of value in it")
       : owner_(*owner), bad_(owner, "bad", on_bad::drop, what), told_(*owner, "dropped") {
-    owner->note_error(what, "dropped, counted and told; with bad = \"fail\" the process fails");
+    owner->note_error(what, "dropped, counted and logged; with bad = \"fail\" the process fails");
   }
 
   // Throws std::runtime_error if the setting says so. Any G of the process.
@@ -82,7 +82,7 @@ class rejects {
 // What all have in common that send records to a port.
 inline constexpr errors::note nobody_reads{"all readers of what it sends have ended", "it ends"};
 inline constexpr errors::note channel_is_full{"a channel with full = \"fail\" has no room",
-                                              "the record is lost, counted and told"};
+                                              "the record is lost, counted and logged"};
 inline constexpr errors::note no_such_message{
     "a channel of messages that need a field which a record does not have, or has as another kind",
     "the process fails"};

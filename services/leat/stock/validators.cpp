@@ -53,7 +53,7 @@ std::string validate_remote(std::string_view text) {
   const char* const end = port.data() + port.size();
   const auto [at, error] = std::from_chars(port.data(), end, n);
   if (error == std::errc{} && at == end && n >= 1 && n <= 65535) return {};
-  return "'" + port + "' is no port: 1 to 65535";
+  return "'" + port + "' is not a port: 1 to 65535";
 }
 
 std::string validate_url(const std::string& text) {
@@ -69,7 +69,7 @@ std::string validate_header(const std::string& line) {
   if (colon == std::string::npos || !is_token(name)) return "expected \"Name: value\"";
   if (has_zero(line) || line.find_first_of("\r\n") != std::string::npos) return "more than one line";
   for (const std::string_view own : {"Host", "Content-Type", "Content-Length", "Transfer-Encoding"})
-    if (same_name(name, own)) return std::string(own) + " is told by the client itself";
+    if (same_name(name, own)) return std::string(own) + " is set by the client itself";
   return {};
 }
 
@@ -87,7 +87,7 @@ std::string validate_folder(const std::string& text) {
 
 std::string validate_file_prefix(const std::string& text) {
   if (text.empty() || has_zero(text) || text.find('/') != std::string::npos)
-    return "is no part of a file name";
+    return "cannot be part of a file name";
   constexpr std::size_t most = 200;  // of the 255 that file systems allow
   return text.size() > most ? "is longer than " + std::to_string(most) + " bytes" : std::string();
 }

@@ -25,7 +25,7 @@ class where : public process {
   expression_settings common{this};
   errors told{this,
               {{"a record for which `keep` is false or missing",
-                "not passed on, and not lost: it is told how many at the end"},
+                "not passed on, and not lost: the number is logged at the end"},
                nobody_reads,
                channel_is_full,
                no_such_message}};

@@ -69,7 +69,8 @@ class stored_channel final : public csp::channel_base {
     nanoseconds sync = std::chrono::seconds(1);
   };
 
-  // folder: held until the file is closed. The policy is block or drop_oldest. Throws store_error if values of the type cannot be kept.
+  // folder: held until the file is closed. The policy is block or drop_oldest. Throws store_error if values of
+  // the type cannot be kept.
   stored_channel(const port_type& type, std::size_t capacity, const channel_options& o, const settings& s,
                  std::unique_ptr<store_file> file, std::shared_ptr<void> folder = {});
   ~stored_channel() override;
@@ -103,7 +104,8 @@ class stored_channel final : public csp::channel_base {
   void unstage(csp::op_case& c, void* value) noexcept override;
   std::size_t waiting(std::span<csp::waiting_g> to) const noexcept override;
 
-  // Of a receive, for its ends. Outside the runtime: the value goes to a std::optional<T>*; it goes back if that throws.
+  // Of a receive, for its ends. Outside the runtime: the value goes to a std::optional<T>*; it goes back if
+  // that throws.
   void unpack(stored_value* v, void* to);
   // What an end has in hand is changed under the lock: its user may be frozen there, and its supervisor looks.
   void hold(read_list& in_hand, stored_value* v) noexcept;

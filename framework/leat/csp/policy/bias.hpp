@@ -2,9 +2,10 @@
 //
 // When is a lock biased to the M that uses it?
 //
-// After some critical sections of that M in a row, 256 at first. Each revocation makes them 16 times as many, up to a million,
-// since it costs a system call (some microseconds); twice as many, up to 4096, where who came only looked, or is no M. A
-// lock that was biased when it was made goes on as any other after its first revocation.
+// After some critical sections of that M in a row, 256 at first. Each revocation makes them 16 times as many,
+// up to a million, since it costs a system call (some microseconds); twice as many, up to 4096, where who came
+// only looked, or is no M. A lock that was biased when it was made goes on as any other after its first
+// revocation.
 //
 // For the rows pingpong, ring and mpmc. Under the lock.
 #pragma once

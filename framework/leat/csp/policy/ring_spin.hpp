@@ -2,8 +2,9 @@
 //
 // Does a side of a one-to-one ring look a few times more before it parks?
 //
-// The other side is often at work on another core, and a park with its wake-up takes as long as hundreds of values. Where
-// looking did not help it is done less and less often: the next time, after one wait without, then after 3, 7 ... 63.
+// The other side is often at work on another core, and a park with its wake-up takes as long as hundreds of
+// values. Where looking did not help it is done less and less often: the next time, after one wait without,
+// then after 3, 7 ... 63.
 //
 // For the row pipeline at two Ps. Belongs to one side.
 #pragma once

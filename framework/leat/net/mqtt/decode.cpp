@@ -117,7 +117,7 @@ class packet_reader {
                  ? fail(reason::topic_alias_invalid, "a topic alias of 0")
                  : fail(reason::protocol_error, "a property with a value that it cannot have");
     if (rule->id == property_id::response_topic && !check_topic(p.text).empty())
-      return fail(reason::protocol_error, "a response topic that is no topic name");
+      return fail(reason::protocol_error, "a response topic that is not a topic name");
     all.append(std::move(p));
   }
 
@@ -186,7 +186,7 @@ packet read_publish(packet_reader& in, unsigned flags) {
                "a PUBLISH with neither topic nor alias");
   else
     in.require(check_topic(p.topic).empty(), reason::topic_name_invalid,
-               "a PUBLISH to what is no topic name");
+               "a PUBLISH to something that is not a topic name");
   p.payload = in.bytes(in.left());
   return p;
 }
@@ -216,7 +216,7 @@ packet read_subscribe(packet_reader& in) {
     in.require(handling != 3, reason::protocol_error, "a retain handling of 3");
     s.retain_handling = static_cast<retained>(handling == 3 ? 0 : handling);
     in.require(!in.fine() || check_filter(s.filter).empty(), reason::topic_filter_invalid,
-               "a subscription to what is no topic filter");
+               "a subscription to something that is not a topic filter");
     in.require(!s.no_local || !is_shared(s.filter), reason::protocol_error,
                "a shared subscription with no-local");
     p.subscriptions.push_back(std::move(s));
@@ -232,7 +232,7 @@ packet read_unsubscribe(packet_reader& in) {
   while (in.fine() && !in.at_end()) {
     p.filters.push_back(in.text());
     in.require(!in.fine() || check_filter(p.filters.back()).empty(), reason::topic_filter_invalid,
-               "an UNSUBSCRIBE of what is no topic filter");
+               "an UNSUBSCRIBE of something that is not a topic filter");
   }
   in.require(!p.filters.empty(), reason::protocol_error, "an UNSUBSCRIBE without a filter");
   return p;

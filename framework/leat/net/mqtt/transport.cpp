@@ -52,7 +52,7 @@ std::optional<std::string> server_of_url(std::string_view text, std::string& why
     return wrong("credentials do not belong into an address: use user_name and password_file");
   if (std::any_of(text.begin(), text.end(),
                   [](char c) { return c <= ' ' || c >= 0x7f || c == '/' || c == '?'; }))
-    return wrong("a blank or a sign that is no part of host:port");
+    return wrong("a blank or a character that host:port cannot have");
   const std::size_t colon = text.rfind(':'), bracket = text.rfind(']');
   const bool has_port = colon != text.npos && (bracket == text.npos || colon > bracket);
   if (text.empty() || text.front() == ':' || text == "[]") return wrong("there is no host");

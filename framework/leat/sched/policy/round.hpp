@@ -2,9 +2,10 @@
 //
 // When does a P look beyond its own ring?
 //
-// Every 61st round (Go's number: a prime, so that it does not fall into step with loops of the program) takes one G from the global queue
-// first, so that what waits there is not starved by a ring that never runs dry. Every 8th looks whether a timer is
-// due: reading the clock costs as much as a switch. The rounds between are only counted down.
+// Every 61st round (Go's number: a prime, so that it does not fall into step with loops of the program) takes
+// one G from the global queue first, so that what waits there is not starved by a ring that never runs dry.
+// Every 8th looks whether a timer is due: reading the clock costs as much as a switch. The rounds between are
+// only counted down.
 //
 // For all rows: without the count each switch would look at two queues and the clock. Belongs to the owner of a P.
 #pragma once

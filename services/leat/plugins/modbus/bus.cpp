@@ -38,7 +38,7 @@ std::string parse_tcp(std::string_view text, bus_address& to) {
   }
   to.port = colon == text.npos ? "502" : text.substr(colon + 1);
   if (to.host.empty()) return "expected tcp:HOST:PORT";
-  if (!number_of(to.port, 1, 65535)) return "'" + to.port + "' is no port: 1 to 65535";
+  if (!number_of(to.port, 1, 65535)) return "'" + to.port + "' is not a port: 1 to 65535";
   return {};
 }
 

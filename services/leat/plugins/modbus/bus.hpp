@@ -59,8 +59,8 @@ class bus {
   bus(const bus&) = delete;
   bus& operator=(const bus&) = delete;
 
-  // Both connect first if need be, and throw bus_error. Words, or bits as 0 and 1; none, or false: it was stopped while it
-  // waited for others.
+  // Both connect first if need be, and throw bus_error. Words, or bits as 0 and 1; none, or false: it was
+  // stopped while it waited for others.
   std::optional<std::vector<std::uint16_t>> read(const block& b, nanoseconds timeout);
   // To unit 0 of a serial line: it is sent, and no answer is none that is missing.
   bool write(int unit, table t, int number, std::span<const std::uint16_t> words, nanoseconds timeout);

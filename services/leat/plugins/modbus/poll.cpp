@@ -60,11 +60,11 @@ class modbus_poll : public process {
   errors told{
       this,
       {{"a device or line that is away, does not answer within `timeout`, or answers wrongly",
-        "told, counted as rejected, and asked again; with lost = \"fail\" the process fails"},
+        "logged, counted as rejected, and asked again; with lost = \"fail\" the process fails"},
        {"an answer on a serial line that comes late", "it is thrown away: the next request waits for it"},
        {"nothing that answers at all", "asked again after `retry`, doubled up to `retry_most`"},
-       {"a register that the device refuses to read", "told, counted as rejected; the others are read"},
-       {"a serial port that is in use", "told with who has it, and tried again"},
+       {"a register that the device refuses to read", "logged, counted as rejected; the others are read"},
+       {"a serial port that is in use", "logged with who has it, and tried again"},
        {"a look that takes longer than `period`", "those that are missed are left out"},
        {"all readers of what it sends have ended", "it ends"},
        {"a channel with full = \"fail\" has no room", "the record is lost, and counted"}}};

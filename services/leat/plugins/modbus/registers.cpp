@@ -117,7 +117,7 @@ std::string encode(const register_setting& r, const field_value& v, std::vector<
   const std::optional<double> n = to_number(v);
   if (!n || !std::isfinite(*n)) return "expected a number, got " + to_text(v);
   if (t == type::bit) {
-    if (*n != 0 && *n != 1) return to_text(v) + " is no bit";
+    if (*n != 0 && *n != 1) return to_text(v) + " is not a bit";
     words.push_back(*n != 0);
     return {};
   }

@@ -38,14 +38,14 @@ class modbus_write : public process {
   errors told{
       this,
       {{"a device or line that is away, or does not answer within `timeout`",
-        "told, and written again after `retry`, doubled up to `retry_most`; records wait. With lost = "
+        "logged, and written again after `retry`, doubled up to `retry_most`; records wait. With lost = "
         "\"fail\" the process fails"},
        {"an answer that is lost", "written again: the device may get it twice"},
        {"a record that names no register, or has no number for one, or one that it cannot hold",
-        "nothing of it is written; it is lost, counted and told"},
-       {"a value that the device refuses", "the record is lost, counted and told"},
-       {"a stop before the device has answered", "the record is lost, counted and told"},
-       {"a serial port that is in use", "told with who has it, and tried again"},
+        "nothing of it is written; it is lost, counted and logged"},
+       {"a value that the device refuses", "the record is lost, counted and logged"},
+       {"a stop before the device has answered", "the record is lost, counted and logged"},
+       {"a serial port that is in use", "logged with who has it, and tried again"},
        {"all readers of `written` have ended", "it goes on"}}};
 
   struct order_to_write {

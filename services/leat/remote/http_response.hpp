@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The bytes of one HTTP/1.1 answer, as they come, in any pieces. Bodies with a length, in chunks, and up to the end
-// of the connection are known. Pure: no socket here. What is no answer is refused with a reason, and what is kept
+// The bytes of one HTTP/1.1 response, as they come, in any pieces. Bodies with a length, in chunks, and up to the end
+// of the connection are known. Pure: no socket here. What is not one is refused with a reason, and what is kept
 // has bounds.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace leat::remote {
 
-class http_answer {
+class http_response {
  public:
   static constexpr std::size_t longest_head = std::size_t{64} << 10;
   static constexpr std::size_t longest_body = std::size_t{64} << 20;  // that nobody has taken yet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <leat/remote/http_answer.hpp>
+#include <leat/remote/http_response.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -28,16 +28,16 @@ bool whole_number(std::string_view text, T& value, int base = 10) {
 
 }  // namespace
 
-bool http_answer::broken(std::string text) {
+bool http_response::broken(std::string text) {
   fault_ = std::move(text);
   return false;
 }
 
 // Up to a line's end, which is not kept. False: it is not whole yet, or too long.
-bool http_answer::take_line(std::string_view& bytes, std::size_t longest) {
+bool http_response::take_line(std::string_view& bytes, std::size_t longest) {
   const std::size_t end = bytes.find('\n');
   const std::string_view piece = bytes.substr(0, end);
-  if (line_.size() + piece.size() > longest) return broken("a line of the answer is too long");
+  if (line_.size() + piece.size() > longest) return broken("a line of the response is too long");
   line_ += piece;
   bytes.remove_prefix(std::min(piece.size() + 1, bytes.size()));
   if (end == std::string_view::npos) return false;
@@ -45,7 +45,7 @@ bool http_answer::take_line(std::string_view& bytes, std::size_t longest) {
   return true;
 }
 
-bool http_answer::feed(std::string_view bytes) {
+bool http_response::feed(std::string_view bytes) {
   if (!fault_.empty()) return false;
   while (!bytes.empty() && part_ != part::complete) {
     switch (part_) {
@@ -60,7 +60,7 @@ bool http_answer::feed(std::string_view bytes) {
           gap = 2;
         }
         if (end == std::string::npos ? line_.size() > longest_head + 4 : end > longest_head)
-          return broken("the head of the answer is too long");
+          return broken("the head of the response is too long");
         if (end == std::string::npos) return true;
         bytes.remove_prefix(end + gap - before);
         const std::string head = line_.substr(0, end);
@@ -74,7 +74,7 @@ bool http_answer::feed(std::string_view bytes) {
         const std::size_t n = part_ == part::to_the_end
                                   ? bytes.size()
                                   : static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
-        if (body_.size() + n > longest_body) return broken("the answer has more than 64 MiB");
+        if (body_.size() + n > longest_body) return broken("the response has more than 64 MiB");
         body_ += bytes.substr(0, n);
         bytes.remove_prefix(n);
         if (part_ == part::to_the_end) break;
@@ -84,7 +84,7 @@ bool http_answer::feed(std::string_view bytes) {
       }
       case part::chunk_end:
         if (!take_line(bytes, 2)) break;
-        if (!line_.empty()) return broken("a chunk of the answer does not end where it should");
+        if (!line_.empty()) return broken("a chunk of the response does not end where it should");
         part_ = part::chunk_size;
         break;
       case part::chunk_size:
@@ -102,15 +102,15 @@ bool http_answer::feed(std::string_view bytes) {
   return true;
 }
 
-bool http_answer::begin_chunk() {
+bool http_response::begin_chunk() {
   const std::string_view size = without_blanks(std::string_view(line_).substr(0, line_.find(';')));
-  if (!whole_number(size, left_, 16)) return broken("a chunk of the answer has no size");
+  if (!whole_number(size, left_, 16)) return broken("a chunk of the response has no size");
   line_.clear();
   part_ = left_ == 0 ? part::trailer : part::chunk;
   return true;
 }
 
-bool http_answer::read_head(std::string_view head) {
+bool http_response::read_head(std::string_view head) {
   const std::size_t end = std::min(head.find('\n'), head.size());
   const std::string_view first = head.substr(0, end);
   if (!first.starts_with("HTTP/1.") || first.size() < 12 || first[8] != ' ' ||
@@ -125,7 +125,7 @@ bool http_answer::read_head(std::string_view head) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!read_field(line, chunked, sized)) return false;
   }
-  if (status_ < 200) return true;  // a notice ahead of the answer: the next head is read
+  if (status_ < 200) return true;  // a notice ahead of the response: the next head is read
   if (status_ == 204 || status_ == 304 || (sized && !chunked && left_ == 0)) {
     part_ = part::complete;
   } else {
@@ -134,31 +134,31 @@ bool http_answer::read_head(std::string_view head) {
   return true;
 }
 
-bool http_answer::read_field(std::string_view line, bool& chunked, bool& sized) {
+bool http_response::read_field(std::string_view line, bool& chunked, bool& sized) {
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return broken("the head of the answer has a line without ':'");
+  if (colon == std::string_view::npos) return broken("the head of the response has a line without ':'");
   const std::string_view name = line.substr(0, colon), value = without_blanks(line.substr(colon + 1));
   if (same_word(name, "content-type")) {
     type_ = value;
   } else if (same_word(name, "transfer-encoding")) {
-    if (!same_word(value, "chunked")) return broken("the answer has a coding that is not known here");
+    if (!same_word(value, "chunked")) return broken("the response has a coding that is not known here");
     chunked = true;
   } else if (same_word(name, "content-length")) {
     std::uint64_t length = 0;
     if (!whole_number(value, length) || (sized && length != left_))
-      return broken("the answer has no good length");
+      return broken("the response has no good length");
     left_ = length;
     sized = true;
   }
   return true;
 }
 
-bool http_answer::close() {
+bool http_response::close() {
   if (!fault_.empty()) return false;
   if (part_ == part::to_the_end) part_ = part::complete;
   if (part_ == part::complete) return true;
-  return broken(part_ == part::head && line_.empty() ? "it closed the connection without an answer"
-                                                     : "the answer ends too early");
+  return broken(part_ == part::head && line_.empty() ? "it closed the connection without a response"
+                                                     : "the response ends too early");
 }
 
 }  // namespace leat::remote

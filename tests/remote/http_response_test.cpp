@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 
-#include <leat/remote/http_answer.hpp>
+#include <leat/remote/http_response.hpp>
 
 namespace leat::remote {
 namespace {
@@ -14,7 +14,7 @@ struct seen {
 };
 
 seen read(std::string_view bytes, std::size_t at_once, bool closes = true) {
-  http_answer a;
+  http_response a;
   seen s;
   for (; s.good && !bytes.empty(); bytes.remove_prefix(std::min(at_once, bytes.size())))
     s.good = a.feed(bytes.substr(0, at_once));
@@ -52,7 +52,7 @@ TEST_CASE("an answer without a body is whole at once") {
 }
 
 TEST_CASE("a stream gives its parts as they come") {
-  http_answer a;
+  http_response a;
   CHECK(a.feed(
       "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none"));
   CHECK(a.body() == "one");
@@ -90,16 +90,16 @@ TEST_CASE("what ends too early, or is no answer, is told") {
 }
 
 TEST_CASE("heads and bodies have bounds") {
-  CHECK_FALSE(read("HTTP/1.1 200 OK\r\nx: " + std::string(http_answer::longest_head, 'x'), 5000).good);
+  CHECK_FALSE(read("HTTP/1.1 200 OK\r\nx: " + std::string(http_response::longest_head, 'x'), 5000).good);
   CHECK_FALSE(
       read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(5000, '1'), 5000).good);
-  http_answer a;
+  http_response a;
   CHECK(a.feed("HTTP/1.1 200 OK\r\n\r\n"));
   const std::string much(std::size_t{8} << 20, 'x');
   bool good = true;
   for (int i = 0; i < 9 && good; ++i) good = a.feed(much);
   CHECK_FALSE(good);
-  CHECK(a.body().size() <= http_answer::longest_body);
+  CHECK(a.body().size() <= http_response::longest_body);
 }
 
 }  // namespace leat::remote
