@@ -14,6 +14,7 @@
 #include <leat/sched/crash.hpp>
 
 #include "support/child.hpp"
+#include "support/full_stderr.hpp"
 
 using namespace leat;
 using namespace std::chrono_literals;
@@ -107,6 +108,41 @@ TEST_CASE("an abort names the G that was running") {
   CHECK_MESSAGE(r.said("'culprit'"), r.output);
   check_died(r, SIGABRT);
 }
+
+// A sanitizer waits for room itself.
+#if !defined(LEAT_ASAN) && !defined(LEAT_TSAN)
+LEAT_CHILD(fault_beside_nobody_who_reads) {
+  const leat::test::full_stderr err;
+  in_a_g(write_nowhere);
+}
+LEAT_CHILD(abort_beside_nobody_who_reads) {
+  const leat::test::full_stderr err;
+  in_a_g([] { std::abort(); });
+}
+LEAT_CHILD(check_beside_nobody_who_reads) {
+  const leat::test::full_stderr err;
+  in_a_g([] { LEAT_CHECK(nowhere != nullptr, "a check that fails"); });
+}
+LEAT_CHILD(overflow_beside_nobody_who_reads) {
+  const leat::test::full_stderr err;
+  in_a_g([] {
+    const auto deeper = [](const auto& self, int n) -> int {
+      volatile char frame[512] = {};
+      frame[0] = static_cast<char>(n);
+      return n < 0 ? 0 : self(self, n + 1) + frame[0];
+    };
+    (void)deeper(deeper, 1);
+  });
+}
+
+TEST_CASE("a program dies although its stderr is a full pipe that nobody reads") {
+  const leat::test::child_options soon{.limit = 60s};
+  CHECK(run_self("fault_beside_nobody_who_reads", soon).died_by(SIGSEGV));
+  CHECK(run_self("abort_beside_nobody_who_reads", soon).died_by(SIGABRT));
+  CHECK(run_self("check_beside_nobody_who_reads", soon).died_by(SIGABRT));
+  CHECK(run_self("overflow_beside_nobody_who_reads", soon).died_by(SIGSEGV));
+}
+#endif
 
 TEST_CASE("a signal that was sent ends the program as well") {
   const auto r = run_self("kill_in_a_g");

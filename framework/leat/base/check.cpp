@@ -90,7 +90,7 @@ void check_failed(const check_site& site, std::string_view what, const format_ar
           .append(names_and_values[i + 1]);
     if (count != 0) text.append(')');
     line[text.size()] = '\n';
-    write_text(STDERR_FILENO, {line, text.size() + 1});
+    write_dying(STDERR_FILENO, {line, text.size() + 1});
   }
   const long self = ::syscall(SYS_gettid);
   long first = 0;

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -145,6 +146,14 @@ bool write_text(int fd, std::string_view text, int patience_ms) noexcept {
   }
   errno = kept;
   return text.empty();
+}
+
+bool write_dying(int fd, std::string_view text) noexcept {
+  static std::atomic<bool> in_vain{false};
+  constexpr int patience_ms = 1000;
+  const bool taken = write_text(fd, text, in_vain.load(std::memory_order_relaxed) ? 0 : patience_ms);
+  in_vain.store(!taken, std::memory_order_relaxed);
+  return taken;
 }
 
 void flush_stdout() noexcept {

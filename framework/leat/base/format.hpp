@@ -188,6 +188,9 @@ text_buffer& append_elapsed(text_buffer& t, std::int64_t ns) noexcept;
 // refuses, or takes nothing for so long: there is nobody left to tell. False then. Async-signal-safe.
 inline constexpr int no_end_of_patience = -1;
 bool write_text(int fd, std::string_view text, int patience_ms = no_end_of_patience) noexcept;
+// What a program says that dies: with a second's patience for a text, and none for those after it. A full pipe that nobody
+// reads must not keep it from its end, for which somebody waits.
+bool write_dying(int fd, std::string_view text) noexcept;
 // What the user has printed and not seen yet. Only if nobody stands in stdout and it takes the text: a thread
 // that waits there, or stands still for good, holds its lock for as long.
 void flush_stdout() noexcept;

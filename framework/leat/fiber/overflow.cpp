@@ -111,7 +111,7 @@ void report(const stack& s, const void* fault, const void* context) noexcept {
         "C++\n",
         better / 1024);
   }
-  write_text(STDERR_FILENO, t.view());
+  write_dying(STDERR_FILENO, t.view());
 }
 
 void pass_on(watched_signal& w, siginfo_t* info, void* context) noexcept {

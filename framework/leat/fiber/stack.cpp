@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <leat/base/units.hpp>
+#include <leat/fiber/annotate.hpp>
 #include <leat/fiber/os_memory.hpp>
 #include <leat/fiber/stack_error.hpp>
 #include <leat/fiber/stack_region.hpp>
@@ -22,6 +23,14 @@ LEAT_UNWATCHED std::size_t first_used_word(const char* at, std::size_t bytes) no
 }
 
 }  // namespace
+
+std::size_t room_for(std::size_t promised) noexcept {
+#if defined(LEAT_ASAN) && !defined(__OPTIMIZE__)
+  return std::min(4 * promised, max_stack_size);
+#else
+  return promised;
+#endif
+}
 
 std::size_t stack::high_water() const noexcept {
   constexpr std::size_t pages_at_once = 1024;

@@ -16,6 +16,10 @@ namespace leat::fiber {
 inline constexpr std::size_t min_stack_size = 16 * 1024;
 inline constexpr std::size_t max_stack_size = 8 * 1024 * 1024;
 
+// How large a stack is for code that was promised so much. AddressSanitizer puts room around each variable, and without
+// optimization each call of the standard library is a frame of its own: there it is four times as large.
+std::size_t room_for(std::size_t promised) noexcept;
+
 class stack_region;
 
 // Owned by whoever acquired it; while free, by the list that holds it (a pool's or a cache's).

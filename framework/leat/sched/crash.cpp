@@ -43,7 +43,7 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context, bo
   } else {
     t.append(m ? ", in the scheduler\n" : ", on a thread that runs no G\n");
   }
-  write_text(STDERR_FILENO, t.view());
+  write_dying(STDERR_FILENO, t.view());
   const sched::interrupted at = sched::place_of(context);
   void* pcs[sched::most_frames] = {reinterpret_cast<void*>(at.pc)};
   std::size_t n = 1;
@@ -54,11 +54,11 @@ LEAT_UNWATCHED void report(int sig, const void* address, const void* context, bo
     t.append("    ");
     sched::append_place(t, pcs[i]);
     t.append('\n');
-    write_text(STDERR_FILENO, t.view());
+    write_dying(STDERR_FILENO, t.view());
   }
   if (mended_perhaps)
-    write_text(STDERR_FILENO,
-               "leat: a handler of its own comes next; if it recovers, this is not reported again\n");
+    write_dying(STDERR_FILENO,
+                "leat: a handler of its own comes next; if it recovers, this is not reported again\n");
   if (const crash_note_fn note = crash_note.load(std::memory_order_acquire))
     note(STDERR_FILENO, g ? g->id : 0);
 }

@@ -60,7 +60,7 @@ scheduler::scheduler(const runtime_options& options)
     log_debug("sched", "procs = auto: {} ({})", n, chosen.why);
   }
   fiber::stack_error error;
-  default_stacks_ = fiber::stack_pool::process_wide().region_for(options_.stack, error);
+  default_stacks_ = fiber::stack_pool::process_wide().region_for(fiber::room_for(options_.stack), error);
   if (!default_stacks_) throw fiber::out_of_stacks(error);
   coarse_clock.store(now_ns(), std::memory_order_relaxed);
   for (unsigned i = 0; i < n; ++i) {

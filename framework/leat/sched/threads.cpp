@@ -110,8 +110,8 @@ void wait_locked(M& m) noexcept {
 namespace {
 
 fiber::stack* stack_for(P& p, const G& g, fiber::stack_error& error) noexcept {
-  return g.stack_pages == 0 ? p.stacks.acquire(error)
-                            : fiber::stack_pool::process_wide().acquire(g.stack_pages * stack_page, error);
+  if (g.stack_pages == 0) return p.stacks.acquire(error);
+  return fiber::stack_pool::process_wide().acquire(fiber::room_for(g.stack_pages * stack_page), error);
 }
 
 }  // namespace

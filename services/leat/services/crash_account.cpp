@@ -84,7 +84,7 @@ LEAT_UNWATCHED void crash_account::tell(int fd, std::uint64_t) noexcept {
     fixed_text<512> t;
     t.format("leat: that is {}, incarnation {}\n", std::string_view(e.who),
              e.incarnation.load(std::memory_order_relaxed));
-    write_text(fd, t.view());
+    write_dying(fd, t.view());
     tell_counts(fd, e);
     return;
   }
@@ -139,7 +139,7 @@ void crash_account::tell_counts(int fd, const entry& e) noexcept {
     } else {
       t.append("what went through it cannot be read, it died in there\n");
     }
-    write_text(fd, t.view());
+    write_dying(fd, t.view());
   }
 }
 
