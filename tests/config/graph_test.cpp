@@ -14,6 +14,8 @@ using namespace leat::config::test;
 
 namespace {
 
+using indices = std::vector<leat::config::index>;  // not the index() of <strings.h>
+
 // One channel `c`, by the keys of its writer, its reader and itself.
 std::string joined(const std::string& writer, const std::string& reader, const std::string& channel,
                    const std::string& more = "") {
@@ -32,9 +34,9 @@ flavour flavour_of(const std::string& text) {
 constexpr const char* second_reader = "[process.r2]\nuse = \"sink\"\nin = { samples = \"c\" }\n";
 
 // A chain of relays: 0 makes, the last takes.
-std::vector<std::string> names_of(const plan& p, const std::vector<index>& order) {
+std::vector<std::string> names_of(const plan& p, const indices& order) {
   std::vector<std::string> out;
-  for (const index i : order) out.push_back(p.processes[i].name);
+  for (const leat::config::index i : order) out.push_back(p.processes[i].name);
   return out;
 }
 
@@ -103,11 +105,11 @@ TEST_CASE("a cycle breaks no order: each process is there once") {
       "= \"relay\"\n"
       "in = { left = \"a.right\" }\n[process.p]\nuse = \"ticker-sim\"\n");
   REQUIRE(c.plan);
-  std::vector<index> order = sinks_first(*c.plan);
+  indices order = sinks_first(*c.plan);
   REQUIRE(order.size() == 3);
   CHECK(c.plan->processes[order.back()].name == "p");
   std::sort(order.begin(), order.end());
-  CHECK(order == std::vector<index>{0, 1, 2});
+  CHECK(order == indices{0, 1, 2});
 }
 
 TEST_CASE("a cycle is named only if each of its channels blocks") {

@@ -16,6 +16,7 @@ using leat::restart_strategy;
 using leat::restart_when;
 using namespace leat::config::test;
 using namespace std::chrono_literals;
+using indices = std::vector<leat::config::index>;  // not the index() of <strings.h>
 
 TEST_CASE("everything that a deployment says is in its plan") {
   std::filesystem::current_path(leat::test::in_source("tests/config"));
@@ -42,7 +43,7 @@ TEST_CASE("everything that a deployment says is in its plan") {
   CHECK(p.services[0].drain == 10s);
   CHECK(p.services[1].name == "uplink");
   REQUIRE(p.processes.size() == 4);
-  CHECK(p.services[0].processes == std::vector<index>{0, 1, 2});
+  CHECK(p.services[0].processes == indices{0, 1, 2});
 
   const process_plan& probe = p.processes[0];
   CHECK(probe.name == "probe");
@@ -64,8 +65,8 @@ TEST_CASE("everything that a deployment says is in its plan") {
   CHECK(filter.restart.longest_backoff == 10s);
   REQUIRE(filter.ports.size() == 2);
   CHECK(filter.ports[0].schema->name == "raw");
-  CHECK(filter.ports[0].channels == std::vector<index>{0});
-  CHECK(filter.ports[1].channels == std::vector<index>{1});
+  CHECK(filter.ports[0].channels == indices{0});
+  CHECK(filter.ports[1].channels == indices{1});
 
   const process_plan& panel = p.processes[2];
   CHECK(panel.thread.own);
@@ -192,15 +193,15 @@ TEST_CASE("an unnamed channel joins a port to all who name it") {
   CHECK(channel.capacity == 64);
   CHECK(channel.readers.size() == 2);
   CHECK(channel.writers.size() == 1);
-  CHECK(c.plan->processes[0].ports[0].channels == std::vector<index>{0});
+  CHECK(c.plan->processes[0].ports[0].channels == indices{0});
 }
 
 TEST_CASE("a port may be joined to several channels, named and unnamed") {
   std::filesystem::current_path(leat::test::in_source("tests/config"));
   const checked c = check({"good/several.toml"}, classes());
   REQUIRE(c.plan);
-  CHECK(c.plan->processes[0].ports[0].channels == std::vector<index>{0, 1, 2});
-  CHECK(c.plan->processes[2].ports[0].channels == std::vector<index>{0, 1});
+  CHECK(c.plan->processes[0].ports[0].channels == indices{0, 1, 2});
+  CHECK(c.plan->processes[2].ports[0].channels == indices{0, 1});
   const leat::value& settings = c.plan->processes[3].settings;
   CHECK(settings.find("scale")->get<double>() == 1.0);
   CHECK(settings.find("buffer")->get<leat::byte_size>().bytes == 65536);

@@ -64,7 +64,6 @@ TEST_CASE("a G that waits is seen with its reason, since when, and where it stan
     const channel<int> empty, full(1);
     (void)full.send(1);
     leat::mutex lock;
-    signal_to_g done;
     std::unique_lock held(lock);
     stop_source stop;
     auto a = spawn({.stop = stop}, [&] {

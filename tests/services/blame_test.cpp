@@ -234,8 +234,9 @@ TEST_CASE("of twenty deployments with bursts below their capacity, nobody is nam
   }
   CHECK(seen.size() == 20);
   std::size_t were_full = 0;
-  for (const auto& [name, s] : seen) {
-    CAPTURE(name);
+  for (const auto& one : seen) {
+    const seen_service& s = one.second;
+    CAPTURE(one.first);
     CAPTURE(s.text);
     CHECK(!s.named_at);
     were_full += s.blocked_at.has_value();

@@ -75,10 +75,10 @@ use = "bystander"
 
 void check_all_answered(const std::map<std::string, std::string>& said) {
   CHECK(said.size() == 8);
-  for (const auto& [path, answer] : said) {
-    CAPTURE(path);
-    CAPTURE(answer);
-    CHECK(status_of(answer) == "200");
+  for (const auto& one : said) {
+    CAPTURE(one.first);
+    CAPTURE(one.second);
+    CHECK(status_of(one.second) == "200");
   }
   CHECK(said.at("dump").find("s/stuck") != std::string::npos);
 }

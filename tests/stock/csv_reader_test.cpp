@@ -37,7 +37,7 @@ csv_column column(std::string name, cell_type type, bool required = false) {
 TEST_CASE("a header names the columns, and what cells hold is guessed") {
   const std::string text =
       "\xef\xbb\xbfname , n,x,t\r\nboiler,1,-2.5e1,007\r\n\"a, \"\"b\"\"\r\nc\", 3 ,,\"4\"\r\n\r\nend,,,";
-  for (const std::size_t step : {1000, 1, 7})
+  for (const std::size_t step : {1000U, 1U, 7U})
     CHECK(table({}, text, step) == strings{R"({"name":"boiler","n":1,"x":-25.0,"t":"007"})",
                                            R"({"name":"a, \"b\"\r\nc","n":3,"x":null,"t":"4"})",
                                            R"({"name":"end","n":null,"x":null,"t":null})"});

@@ -165,15 +165,17 @@ class received_iterator {
   ref<channel_base> channel_;  // the body of the loop may let go of the handle
 };
 
-// The sending half of a channel's interface. Derived has base().
+// The sending half of a channel's interface. Derived has base(). What takes a copy is a template: T may be a message that holds
+// a channel of its own kind, and is not known yet when this class is (Clang 14 and 15 look at the constraint that early).
 template <class Derived, class T>
 class sender_api {
  public:
   // Waits for room if the policy is to block. sent, closed, stopped, or what the policy says (full, dropped).
   // Unless it was sent, v keeps its value.
   send_status send(T&& v) const { return send_value(base(), v, without_end{}); }
-  send_status send(const T& v) const
-    requires std::copy_constructible<T>
+  template <class U = T>
+  send_status send(const std::type_identity_t<U>& v) const
+    requires std::copy_constructible<U>
   {
     T copy(v);
     return send_value(base(), copy, without_end{});
@@ -181,16 +183,18 @@ class sender_api {
   // Never waits: full instead. v keeps its value unless it was sent.
   send_status try_send(T& v) const { return send_value(base(), v, at_once); }
   send_status try_send(T&& v) const { return send_value(base(), v, at_once); }
-  send_status try_send(const T& v) const
-    requires std::copy_constructible<T>
+  template <class U = T>
+  send_status try_send(const std::type_identity_t<U>& v) const
+    requires std::copy_constructible<U>
   {
     T copy(v);
     return send_value(base(), copy, at_once);
   }
   // timeout when the deadline has passed first.
   send_status send_until(T&& v, deadline d) const { return send_value(base(), v, until_ns(d)); }
-  send_status send_until(const T& v, deadline d) const
-    requires std::copy_constructible<T>
+  template <class U = T>
+  send_status send_until(const std::type_identity_t<U>& v, deadline d) const
+    requires std::copy_constructible<U>
   {
     T copy(v);
     return send_value(base(), copy, until_ns(d));

@@ -38,8 +38,12 @@
 //
 // Stress: tests/process/live_setting_test.cpp.
 #pragma once
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -100,14 +104,26 @@ class cell_base {
   std::unique_ptr<cell_base> next_;  // in the store; never changes once it is there
 };
 
-// Whether a std::atomic of it needs no lock.
+// A value that fits is kept in an atomic word of integers. Not in a std::atomic of it: Clang calls libatomic for what is less
+// aligned than it is large, as std::optional<int> is.
+using word =
+    std::conditional_t<std::atomic<std::uint64_t>::is_always_lock_free, std::uint64_t, std::uintptr_t>;
+
 template <class T>
 constexpr bool fits_a_word() noexcept {
-  if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t)) {
-    return std::atomic<T>::is_always_lock_free;
-  } else {
-    return false;
-  }
+  return std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(word);
+}
+template <class T>
+word to_word(const T& v) noexcept {
+  word w = 0;
+  std::memcpy(&w, &v, sizeof v);
+  return w;
+}
+template <class T>
+T of_word(word w) noexcept {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), &w, sizeof(T));
+  return std::bit_cast<T>(bytes);
 }
 
 template <class T>
@@ -138,10 +154,10 @@ template <class T, bool Word = fits_a_word<T>()>
 class cell final : public checked_cell<T> {
  public:
   cell(ranked_spinlock&, std::string_view name, T v, T otherwise, const limits& l)
-      : checked_cell<T>(name, std::move(otherwise), l), value_(v) {}
-  T load() const noexcept { return value_.load(std::memory_order_relaxed); }
+      : checked_cell<T>(name, std::move(otherwise), l), value_(to_word(v)) {}
+  T load() const noexcept { return of_word<T>(value_.load(std::memory_order_relaxed)); }
   void put(staged& s) noexcept override {
-    value_.store(static_cast<const held&>(s).value, std::memory_order_relaxed);
+    value_.store(to_word(static_cast<const held&>(s).value), std::memory_order_relaxed);
     this->count();
   }
 
@@ -152,7 +168,7 @@ class cell final : public checked_cell<T> {
   };
   std::unique_ptr<staged> hold(T v) const override { return std::make_unique<held>(v); }
 
-  std::atomic<T> value_;
+  std::atomic<word> value_;
 };
 
 template <class T>
