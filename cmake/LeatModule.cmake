@@ -24,12 +24,7 @@ function(leat_module name)
   if(arg_HEADERS)
     target_sources(leat_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_HEADERS})
   endif()
-  if(arg_INTERNAL)
-    add_library(leat_${name}_internal INTERFACE)
-    target_sources(leat_${name}_internal PUBLIC FILE_SET HEADERS BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}" FILES ${arg_INTERNAL})
-    target_link_libraries(leat_${name}_internal INTERFACE leat_${name})
-    set_target_properties(leat_${name}_internal PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
-  endif()
+  leat_headers_alone(${name} ${arg_HEADERS} ${arg_INTERNAL})
   target_include_directories(leat_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>")
   target_compile_features(leat_${name} PUBLIC cxx_std_20)
   target_link_libraries(leat_${name}
@@ -38,7 +33,6 @@ function(leat_module name)
   set_target_properties(leat_${name} PROPERTIES
     EXPORT_NAME ${name}
     INSTALL_RPATH "\$ORIGIN"
-    VERIFY_INTERFACE_HEADER_SETS ON
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   set_property(GLOBAL APPEND PROPERTY LEAT_MODULES ${name})
@@ -65,6 +59,43 @@ function(leat_joined variable name alone)
     endif()
   endforeach()
   set(${variable} ${result} PARENT_SCOPE)
+endfunction()
+
+# leat_headers_alone(NAME HEADERS...): the target `headers` compiles a file for each of them that includes nothing else. The standard
+# library is precompiled, which makes it three times as fast and hides what a header lacks of it: that is what
+# cmake/check_includes.sh looks for.
+function(leat_headers_alone name)
+  if(LEAT_SANITIZE OR NOT ARGN OR NOT PROJECT_IS_TOP_LEVEL)
+    return()
+  endif()
+  if(NOT TARGET headers)
+    add_custom_target(headers)
+  endif()
+  set(sources "")
+  foreach(header IN LISTS ARGN)
+    if(header MATCHES "\\.hpp$")
+      string(REPLACE "/" "_" source "${header}")
+      set(source "${CMAKE_CURRENT_BINARY_DIR}/headers/${source}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "#include <${header}>\n" @ONLY)
+      list(APPEND sources "${source}")
+    endif()
+  endforeach()
+  add_library(leat_${name}_headers OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(leat_${name}_headers PRIVATE leat_${name} leat_build_flags)
+  target_compile_options(leat_${name}_headers PRIVATE -O0 -g0)
+  set_target_properties(leat_${name}_headers PROPERTIES CXX_COMPILER_LAUNCHER "")  # a cache takes longer
+  add_dependencies(headers leat_${name}_headers)
+  get_property(maker GLOBAL PROPERTY LEAT_HEADERS_PCH)
+  if(maker)
+    target_precompile_headers(leat_${name}_headers REUSE_FROM ${maker})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY LEAT_HEADERS_PCH leat_${name}_headers)
+  set(standard algorithm array atomic bit charconv chrono cmath compare concepts csignal cstddef cstdint cstdio cstdlib cstring
+    deque exception filesystem fstream functional iterator limits list map memory mutex new optional set span sstream stdexcept
+    string string_view system_error thread tuple type_traits unordered_map unordered_set utility variant vector)
+  list(TRANSFORM standard REPLACE ".+" "<\\0>")
+  target_precompile_headers(leat_${name}_headers PRIVATE ${standard})
 endfunction()
 
 # leat::leat, every module at once.
@@ -108,16 +139,22 @@ endfunction()
 add_library(leat_test_flags INTERFACE)
 target_compile_options(leat_test_flags INTERFACE -g1)
 
+# What takes the least time to compile, with the headers that there are. Clang has no -Og of its own.
+set(LEAT_TEST_OPTIMIZATION $<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>)
+if("address" IN_LIST LEAT_SANITIZE)
+  set(LEAT_TEST_OPTIMIZATION $<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O0>)
+endif()
+
 # Tests of these folders drive the product from outside, which is where faults are looked for: they themselves are not
 # instrumented, and take 40 % less time to compile. What headers find out about the build they must find as it is.
 set(LEAT_TESTS_FROM_OUTSIDE config remote services control store stock plugins fuzz)
 add_library(leat_test_from_outside INTERFACE)
-if("address" IN_LIST LEAT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if("address" IN_LIST LEAT_SANITIZE)
   target_compile_options(leat_test_from_outside INTERFACE -fno-sanitize=all -D__SANITIZE_ADDRESS__=1)
 endif()
 
 # leat_test(NAME SOURCES ... [LINK leat::x ...] [LABELS ...] [TIMEOUT seconds] [ONE_THREAD] [NO_ASAN] [TOGETHER]
-#           [PLAIN] [VALUES] [SERIAL] [LONG] [OPTIMIZED] [SOAK_CASES])
+#           [PLAIN] [VALUES] [SERIAL] [LONG] [OPTIMIZED] [RELEASE] [SOAK_CASES])
 #
 # A doctest program tests/NAME; its main and time limit come from tests/support. The label `slow`
 # keeps it out of `./dev test --fast`. TIMEOUT is for a plain build; a sanitized one gets four times
@@ -129,11 +166,12 @@ endif()
 # SERIAL: it measures, and ctest runs nothing beside it in plain builds.
 # LONG: it takes more than some seconds, and is among the first to begin.
 # OPTIMIZED: a stress test or a measurement, compiled as programs are. The others take half the time to compile.
+# RELEASE: it has cases for the build that users get, with no sanitizer and no debug checks. So has what is OPTIMIZED.
 # SOAK_CASES: it has cases of the suite `soak` (support/soak.hpp). They are a test of their own, NAME/soak.
 #
 # The label `soak` is for what measures, sweeps or takes long: `./dev test` leaves it out, `./dev soak` runs it.
 function(leat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;PLAIN;VALUES;TOGETHER;SERIAL;LONG;OPTIMIZED;SOAK_CASES"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;NO_ASAN;PLAIN;VALUES;TOGETHER;SERIAL;LONG;OPTIMIZED;RELEASE;SOAK_CASES"
     "TIMEOUT" "SOURCES;LINK;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "leat_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
@@ -146,7 +184,13 @@ function(leat_test name)
     return()
   endif()
   string(REPLACE "/" "-" target "test-${name}")
-  leat_in_gate(in_gate ${name} ${arg_NO_ASAN} ${arg_ONE_THREAD} ${arg_VALUES})
+  if(name MATCHES "^fiber/")
+    set(arg_OPTIMIZED ON)  # what the optimizer does across a switch is their subject
+  endif()
+  if(arg_OPTIMIZED)
+    set(arg_RELEASE ON)
+  endif()
+  leat_in_gate(in_gate ${name} ${arg_NO_ASAN} ${arg_ONE_THREAD} ${arg_VALUES} ${arg_RELEASE})
   if("soak" IN_LIST arg_LABELS)
     set(in_gate OFF)
   elseif(NOT in_gate)
@@ -154,8 +198,6 @@ function(leat_test name)
   endif()
   if(LEAT_SANITIZE)
     set(arg_OPTIMIZED OFF)
-  elseif(name MATCHES "^fiber/")
-    set(arg_OPTIMIZED ON)  # what the optimizer does across a switch is their subject
   endif()
   string(REGEX MATCH "^[^/]+" folder ${name})
   if(NOT "address" IN_LIST LEAT_SANITIZE OR (in_gate AND folder IN_LIST LEAT_GATE_NOT_ASAN))
@@ -182,7 +224,7 @@ function(leat_test name)
     set(from_outside ON)
   endif()
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT arg_OPTIMIZED)
-    target_compile_options(${target} PRIVATE $<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>)
+    target_compile_options(${target} PRIVATE ${LEAT_TEST_OPTIMIZATION})
   endif()
   leat_test_precompiled(${target} ${name} "${arg_LINK}" "${arg_OPTIMIZED}" ${from_outside})
   if(NOT arg_TIMEOUT)
@@ -219,7 +261,7 @@ function(leat_tests_together folder)
   set(objects ${targets})
   list(TRANSFORM objects REPLACE ".+" "$<TARGET_OBJECTS:\\0>")
   add_executable(tests-${folder} ${objects})
-  leat_in_gate(in_gate ${folder}/together OFF OFF OFF)
+  leat_in_gate(in_gate ${folder}/together OFF OFF OFF OFF)
   leat_gate_target(tests-${folder} ${in_gate})
   set(labels together)
   if(NOT in_gate)
@@ -265,7 +307,7 @@ function(leat_test_precompiled target name module optimized from_outside)
     set(makes leat_test_precompiled_from_outside)
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests/precompiled.cpp" CONTENT "")
     add_library(${makes} OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/tests/precompiled.cpp")
-    set_target_properties(${makes} PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS "-fPIE;$<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>")
+    set_target_properties(${makes} PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS "-fPIE;${LEAT_TEST_OPTIMIZATION}")
     target_link_libraries(${makes} PRIVATE leat_test_support leat::base leat_build_flags leat_test_flags leat_test_from_outside)
   endif()
   set_property(GLOBAL PROPERTY LEAT_TEST_PCH_${kind} ${makes})

@@ -19,7 +19,7 @@ mkdir -p "$copy"
 # As it is, with what is not committed; times are kept, so that the next run compiles what has changed.
 (cd "$root" && git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
   tar -c --null -T - -f -) | (mkdir -p "$copy/tree.new" && cd "$copy/tree.new" && tar -xf -)
-for kept in release asan tsan; do
+for kept in release clang-asan tsan; do
   [[ ! -d $copy/tree/build/$kept ]] || { mkdir -p "$copy/tree.new/build" && mv "$copy/tree/build/$kept" "$copy/tree.new/build/"; }
 done
 rm -rf "$copy/tree" && mv "$copy/tree.new" "$copy/tree"
@@ -59,7 +59,7 @@ seen_by_check() {
 }
 seen_by_headers() {
   built release help >/dev/null || return 2
-  ! built release all_verify_interface_header_sets || return 1
+  ! built release headers || return 1
   line=$(sed -n '/^---/h; /error:/H; ${x; s/^---[^\n]*\n//; s/\n.*//; p}' "$log")
 }
 
@@ -92,13 +92,13 @@ plant() {
 plant "a lost wake-up" framework/leat/sched/idle_set.cpp \
   's/if \(idle_ps_.*work_visible\(nullptr, true\)\) return;/return;/' seen_by_test tsan sched/wake
 plant "a use after free in a channel" framework/leat/csp/latest_by_key.cpp \
-  's/while \(evicted\) delete .*/while (evicted) { delete evicted; evicted = evicted->chain; }/' seen_by_test asan csp/latest_by_key
+  's/while \(evicted\) delete .*/while (evicted) { delete evicted; evicted = evicted->chain; }/' seen_by_test clang-asan csp/latest_by_key
 plant "a data race in the scheduler" framework/leat/sched/g_store.cpp \
   '/^void g_store::give_back\(free_list/,/^}/ s/lock_guard hold\(lock_\);//' seen_by_test tsan sched/stress
 plant "a wrong column in an error" config/leat/config/outline.cpp \
-  's/return \{file_, line_, column_, 1\};/return {file_, line_, column_ + 1, 1};/' seen_by_test asan config/together
+  's/return \{file_, line_, column_, 1\};/return {file_, line_, column_ + 1, 1};/' seen_by_test clang-asan config/together
 plant "an off-by-one in the ledger" services/leat/services/ledger.cpp \
-  's/std::to_string\(s\.received\)/std::to_string(s.received + 1)/' seen_by_test asan services/shutdown
+  's/std::to_string\(s\.received\)/std::to_string(s.received + 1)/' seen_by_test clang-asan services/shutdown
 plant "a header that lacks an include" framework/leat/csp/semaphore.hpp \
   's/^#include <leat.csp.wait\.hpp>$//' seen_by_headers
 plant "a layer broken" framework/leat/base/clock.cpp \

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>

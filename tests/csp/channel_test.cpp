@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Channels that cannot be made, promises that are broken, and lifetimes.
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string>

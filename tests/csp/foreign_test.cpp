@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Plain threads at one end of a channel: beside a runtime, and without any.
+#include <cstdio>
 #include <memory>
 #include <thread>
 #include <vector>

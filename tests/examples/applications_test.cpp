@@ -7,6 +7,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
+#include <ostream>
+#include <system_error>
 #include <thread>
 
 #include <leat/fiber/annotate.hpp>

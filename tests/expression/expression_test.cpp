@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "expression/fixture.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <limits>

@@ -4,6 +4,7 @@
 // same faults.
 #include "expression/fixture.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 

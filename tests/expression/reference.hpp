@@ -3,6 +3,7 @@
 // The language once more, as plainly as it can be said: a tree that is walked, values that are copied,
 // histories that are kept whole. It shares nothing with what it is compared with.
 #pragma once
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <map>

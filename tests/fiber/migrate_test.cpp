@@ -4,6 +4,7 @@
 // several times with the flags that change what the optimizer may keep across a switch.
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <stdexcept>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <cfenv>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>

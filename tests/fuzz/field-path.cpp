@@ -7,6 +7,8 @@
 #include "fuzz/codec.hpp"
 #include "fuzz/fuzz.hpp"
 
+#include <algorithm>
+
 namespace leat::fuzz {
 namespace {
 

@@ -9,6 +9,8 @@
 #include "fuzz/fuzz.hpp"
 #include "net/mqtt_cases.hpp"
 
+#include <algorithm>
+
 namespace leat::fuzz {
 namespace {
 

@@ -3,6 +3,7 @@
 // mosquitto on a free port of loopback, with a folder of its own; in a G.
 #pragma once
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>

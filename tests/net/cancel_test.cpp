@@ -9,6 +9,7 @@
 #include <asio/read.hpp>
 #include <asio/steady_timer.hpp>
 #include <cstdlib>
+#include <cstring>
 
 #include "core_fixture.hpp"
 

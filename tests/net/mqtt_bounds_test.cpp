@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a session holds has an end, whatever its server and its user do; and what no server takes is not sent.
+#include <algorithm>
 #include <stdexcept>
 
 #include "net/mqtt_peer.hpp"

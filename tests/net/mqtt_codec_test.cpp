@@ -6,6 +6,8 @@
 
 #include "net/mqtt_cases.hpp"
 
+#include <algorithm>
+
 namespace leat::net::mqtt::test {
 namespace {
 

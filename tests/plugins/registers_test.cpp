@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "modbus/bus.hpp"
 #include "modbus/registers.hpp"

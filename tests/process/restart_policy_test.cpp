@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <leat/process/restart_policy.hpp>

@@ -3,6 +3,8 @@
 
 #include <leat/remote/http_response.hpp>
 
+#include <algorithm>
+
 namespace leat::remote {
 namespace {
 

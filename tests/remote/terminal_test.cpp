@@ -9,6 +9,7 @@
 #include <termios.h>
 
 #include <memory>
+#include <string_view>
 
 #include <leat/base/clock.hpp>
 

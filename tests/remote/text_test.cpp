@@ -5,6 +5,8 @@
 #include <leat/remote/text.hpp>
 #include <leat/remote/value_lines.hpp>
 
+#include <algorithm>
+
 namespace leat::remote {
 
 TEST_CASE("nothing that others wrote can move the cursor") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <iterator>
 
 #include "config/json.hpp"
 #include "remote/fake_deployment.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <fcntl.h>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "fixture.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "fixture.hpp"

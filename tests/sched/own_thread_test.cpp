@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <stdexcept>
 #include <thread>

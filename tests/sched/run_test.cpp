@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <thread>

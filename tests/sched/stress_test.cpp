@@ -2,6 +2,7 @@
 //
 // Random work on a real runtime. LEAT_SEED repeats the choices of a run (not the interleaving),
 // LEAT_STRESS_OPS sets how many operations there are in all.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>

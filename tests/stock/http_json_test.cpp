@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cstdlib>
 
 #include <leat/net/dial.hpp>
 #include <leat/net/listener.hpp>

@@ -6,6 +6,7 @@
 #pragma once
 #include <sqlite3.h>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <map>

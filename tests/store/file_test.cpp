@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 #include <fstream>
+#include <iterator>
 
 #include "faulty_vfs.hpp"
 #include "fixture.hpp"

@@ -6,6 +6,7 @@
 #include <leat/store/store_file.hpp>
 #include <leat/store/store_shape.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace leat::store::test {

@@ -4,6 +4,7 @@
 // afterwards, and what is there is what was written up to some moment: in order, whole, and without a gap.
 // LEAT_POWER_CUTS=1000 is the long form.
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 

@@ -7,6 +7,7 @@
 // passes on what comes in has the fields of that. What nobody says is not known, and nothing is checked
 // against it; so it is in a circle.
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>

@@ -4,6 +4,7 @@
 // template does not declare is one of the service, and stays; so does what a parameter gives.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 

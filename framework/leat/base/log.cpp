@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 #include <leat/base/log_levels.hpp>
 #include <leat/base/log_output.hpp>

@@ -2,6 +2,7 @@
 #include <leat/base/suggest.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace leat {
 

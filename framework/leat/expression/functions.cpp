@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <system_error>
 
 #include <leat/base/units.hpp>
 #include <leat/process/scalar.hpp>

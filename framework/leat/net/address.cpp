@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <system_error>
 
 namespace leat::net {
 namespace {

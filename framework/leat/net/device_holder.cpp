@@ -8,10 +8,12 @@
 #include <unistd.h>
 #include <charconv>
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string_view>
+#include <system_error>
 
 namespace leat::net {
 namespace {

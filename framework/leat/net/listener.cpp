@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <utility>
 

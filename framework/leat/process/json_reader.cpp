@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <system_error>
 
 #include <leat/base/json_scalar.hpp>
 #include <leat/base/value.hpp>

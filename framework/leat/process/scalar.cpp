@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <system_error>
 
 #include <leat/base/value.hpp>
 

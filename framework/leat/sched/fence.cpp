@@ -12,6 +12,7 @@
 #include <charconv>
 #include <ctime>
 #include <string_view>
+#include <system_error>
 
 #include <leat/base/format.hpp>
 

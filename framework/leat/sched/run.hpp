@@ -6,6 +6,7 @@
 #pragma once
 #include <exception>
 #include <type_traits>
+#include <utility>
 
 #include <leat/sched/options.hpp>
 

@@ -2,6 +2,7 @@
 #include <leat/sched/world_order.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace leat::sched {
 namespace {

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <system_error>
+#include <type_traits>
 
 namespace leat {
 

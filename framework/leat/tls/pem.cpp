@@ -5,6 +5,7 @@
 #include <openssl/pem.h>
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 namespace leat::tls {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // `leat inject`: a value, or each of the standard input, into a channel. A mistake is shown with its place.
+#include <algorithm>
 #include <iostream>
 #include <string>
 

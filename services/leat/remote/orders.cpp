@@ -7,6 +7,8 @@
 #include <leat/remote/token.hpp>
 #include <leat/remote/verbs.hpp>
 
+#include <algorithm>
+
 namespace leat::remote {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 #include <leat/base/value.hpp>
 #include <leat/remote/asking.hpp>

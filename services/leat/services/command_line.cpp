@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <system_error>
 
 #include <leat/base/units.hpp>
 #include <leat/config/suggest.hpp>

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <iterator>
+#include <system_error>
 
 #include <leat/base/log.hpp>
 #include <leat/base/log_levels.hpp>

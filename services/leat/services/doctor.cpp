@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include <leat/base/units.hpp>
 #include <leat/control/json_writer.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <mutex>
+#include <system_error>
 #include <utility>
 #include <vector>
 

@@ -6,6 +6,8 @@
 #include <leat/stock/hold.hpp>
 #include <leat/stock/support.hpp>
 
+#include <algorithm>
+
 LEAT_STOCK_ANCHOR(rule)
 
 namespace leat::stock {

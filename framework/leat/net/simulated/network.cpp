@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
+#include <tuple>
 
 #include <leat/net/simulated/ip.hpp>
 #include <leat/net/simulated/open.hpp>

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <map>
 #include <mutex>
+#include <system_error>
 
 #include <leat/net/device_holder.hpp>
 

@@ -3,6 +3,7 @@
 #include <asio.hpp>
 #include <memory>
 #include <thread>
+#include <utility>
 
 extern const char* const peer_name;
 const char* const peer_name = "asio";
