@@ -71,6 +71,15 @@ if(LEAT_SANITIZE)
   target_compile_options(leat_build_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# Clang's sanitizers are static libraries of a hundred megabytes in each program: GNU's linker takes 1.5 s for one, this one 0.3.
+if(LEAT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  find_program(LEAT_LLD ld.lld)
+  mark_as_advanced(LEAT_LLD)
+  if(LEAT_LLD)
+    target_link_options(leat_build_flags INTERFACE -fuse-ld=lld)
+  endif()
+endif()
+
 # Frames larger than the guard page must not step over it. GCC on AArch64 assumes a 64 KiB guard
 # unless told that ours is one page; Clang 14 has the option on x86 only.
 include(CheckCXXCompilerFlag)

@@ -164,6 +164,16 @@ sanitized_tests() {
   return "$status"
 }
 
+# The gate's share of AddressSanitizer: in Clang's build (cmake/LeatGate.cmake says why), or in GCC's where Clang's does not work.
+gate_asan() {
+  if command -v clang++ >/dev/null && (sanitizer_runner clang++ address) >/dev/null 2>&1; then
+    sanitized_tests clang-asan clang++ address gate "$@"
+  else
+    say "  GCC's: there is no clang++ with its sanitizer here"
+    sanitized_tests asan g++ address gate "$@"
+  fi
+}
+
 # fuzz SECONDS NAMES...: the fuzzers of tests/fuzz, or those named, in so many seconds altogether, two at a time if there
 # are as many processors. Each begins with the inputs of the tests. What it finds new is kept in build/fuzz/corpus, and is where
 # the next run goes on; what breaks it is kept in build/fuzz/found.

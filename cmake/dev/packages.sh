@@ -7,6 +7,8 @@ build_packages=(g++ cmake ninja-build libboost-context-dev libasio-dev libtomlpl
 # have this one; where a system has others only, that check is left out, with a line that says so.
 formatter=clang-format-19
 check_packages=(clang clang-tidy)
+# The other compiler that each landing is built with, and the linker that takes a fifth of the time for its sanitizers.
+clang_packages=(clang lld)
 # Systems with that formatter; on others it may have been installed by hand.
 formatter_package() {
   ! command -v "$formatter" >/dev/null || return 0
@@ -91,5 +93,6 @@ need() {
 need_clang_runtime() {
   local version
   version=$(clang -dumpversion 2>/dev/null) || return 0
+  [[ -n $(missing_packages "libclang-rt-${version%%.*}-dev") ]] || return 0
   need "libclang-rt-${version%%.*}-dev"
 }

@@ -23,13 +23,13 @@ soak_tests_with() {
 soak_list() {
   local preset name
   soak_tests_with release soak | sed 's/^/figures\//'
-  for preset in release asan tsan ubsan; do
+  for preset in release clang-asan tsan ubsan; do
     [[ -f build/$preset/build.ninja ]] || continue
     soak_tests_with "$preset" beyond | sed "s/\/.*//; s/^/$preset\//" | uniq
   done | awk '!seen[$0]++'
-  # Where `./dev test` does not look for leaks.
-  ctest --preset asan -N -LE '^(beyond|together|alone|soak|checks|models)$' 2>/dev/null |
-    sed -n 's/^ *Test *#[0-9]*: \([^\/]*\)\/.*/leaks\/\1/p' | uniq | awk '!seen[$0]++'
+  # All of them by GCC's AddressSanitizer, and with a look for leaks at the end of each program.
+  ctest --preset asan -N -LE '^(alone|soak|checks|models)$' 2>/dev/null |
+    sed -n 's/^ *Test *#[0-9]*: \([^\/]*\)\/.*/asan\/\1/p' | uniq | awk '!seen[$0]++'
   printf 'long/%s\n' quarantines neighbours
   echo long/limits
   echo long/simulations
@@ -66,10 +66,11 @@ soak_programs() {
 # soak_folder PRESET FOLDER: the tests of a folder that `./dev test` does not run in this build.
 soak_folder() {
   local preset=$1 folder=$2 targets=() status=0 without='alone|soak' only=(-L '^beyond$') log="soak-$1-$2"
-  if [[ $preset == leaks ]]; then
-    preset=asan without+='|together|beyond|checks|models' only=()
+  if [[ $preset == asan ]]; then
+    without+='|checks|models' only=()
+    sanitizer_runner g++ address || return $?
   fi
-  [[ $preset != asan ]] || sanitizer_runner g++ address || return $?
+  [[ $preset != clang-asan ]] || sanitizer_runner clang++ address || return $?
   [[ $preset != tsan ]] || sanitizer_runner g++ thread || return $?
   [[ $preset != ubsan ]] || sanitizer_runner g++ undefined || return $?
   read -r -d '' -a targets < <(targets_of "$preset" "^$folder/")
@@ -88,7 +89,7 @@ soak_one() {
     figures/*)
       step "$log" "a figure that is missed may be the machine's: look at the log, and run it on a quiet one" \
         ctest --preset release -j 1 -V -R "^${what//./\\.}\$" ;;
-    release/* | asan/* | tsan/* | ubsan/* | leaks/*) soak_folder "${name%/*}" "$what" ;;
+    release/* | asan/* | clang-asan/* | tsan/* | ubsan/*) soak_folder "${name%/*}" "$what" ;;
     hangs/*)
       if build/release/bin/hang-matrix left-out | grep -qxF -- "$what"; then
         note='its library was not there at the build'
@@ -223,6 +224,7 @@ soak() {
   trap soak_interrupted INT TERM HUP PIPE
   (($# == 0)) || pattern=$(IFS='|' && echo "$*")
   configure release && configure asan && configure tsan && configure ubsan || return 1
+  ! command -v clang++ >/dev/null || configure clang-asan || return 1
   heading "build"
   build release --target all || return 1
   mapfile -t list < <(soak_list | grep -E -- "${pattern:-.}" | soak_order)

@@ -17,7 +17,7 @@ for package; do echo "installed $package"; done
 END
 cat >"$tree/bin/cmake" <<'END'
 #!/bin/sh
-for preset in release asan tsan ubsan; do mkdir -p build/$preset && : >build/$preset/build.ninja; done
+for preset in release asan clang-asan tsan ubsan; do mkdir -p build/$preset && : >build/$preset/build.ninja; done
 END
 # Each test says its figure, from the file of its name; a tenth of a second each, and a minute if `slow` says so.
 cat >"$tree/bin/ctest" <<'END'
