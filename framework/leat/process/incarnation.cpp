@@ -115,17 +115,30 @@ class maker_by_function final : public incarnation::maker {
 
 namespace {
 
+const char* cause_of(sched::unsettled why) noexcept {
+  switch (why) {
+    case sched::unsettled::own_allocator:
+      return "this program brings its own malloc, so nobody knows which threads are inside the allocator";
+    case sched::unsettled::static_c_library:
+      return "the C library is linked into this program, so nobody knows which threads are inside the "
+             "allocator";
+    case sched::unsettled::static_cxx_library:
+      return "the C++ library is linked into this program, so nobody knows which threads hold its locks";
+    case sched::unsettled::none: break;
+  }
+  return "";
+}
+
 // Once per program. Not in a simulated world: nobody is fenced there, and each run must log the same.
 void tell_if_unsettled() noexcept {
   static std::atomic<bool> told{false};
   if (told.load(std::memory_order_relaxed) || sched::world::here()) return;
   const sched::unsettled why = sched::why_unsettled();
   if (told.exchange(true, std::memory_order_relaxed) || why == sched::unsettled::none) return;
-  log_warning("process",
-              "{}, so nobody knows which threads are inside the allocator: a process that hangs is replaced, "
-              "but its thread is never stopped and runs on behind a fence",
-              why == sched::unsettled::own_allocator ? "this program brings its own malloc"
-                                                     : "the C library is linked into this program");
+  log_warning(
+      "process",
+      "{}: a process that hangs is replaced, but its thread is never stopped and runs on behind a fence",
+      cause_of(why));
 }
 
 }  // namespace

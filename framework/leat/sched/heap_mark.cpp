@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <sys/auxv.h>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -53,7 +54,19 @@ class mark {
 // any thread is started, from the C++ library's own initialization. What the search itself allocates comes
 // from a small arena and is never freed.
 
+//
+// A program that is linked statically has nothing behind ours that could be found by name. There some of the C library's
+// functions come before ours, which are weak as some of those are: the rest of ours calls these.
+
 extern "C" {
+void* __libc_malloc(std::size_t n);
+void* __libc_calloc(std::size_t n, std::size_t size);
+void* __libc_realloc(void* p, std::size_t n);
+void __libc_free(void* p);
+void* __libc_memalign(std::size_t align, std::size_t n);
+void* __libc_valloc(std::size_t n);
+void* __libc_pvalloc(std::size_t n);
+
 void* first_malloc(std::size_t n);
 void* first_calloc(std::size_t n, std::size_t size);
 void* first_realloc(void* p, std::size_t n);
@@ -116,6 +129,17 @@ void find_next() noexcept {
   static bool searching = false;
   if (searching) return;
   searching = true;
+  if (::getauxval(AT_BASE) == 0) {  // there is no loader
+    next.malloc = __libc_malloc;
+    next.calloc = __libc_calloc;
+    next.realloc = __libc_realloc;
+    next.free = __libc_free;
+    next.memalign = next.aligned_alloc = __libc_memalign;
+    next.valloc = __libc_valloc;
+    next.pvalloc = __libc_pvalloc;
+    searching = false;
+    return;
+  }
   allocator found;
   look_up(found.malloc, "malloc");
   look_up(found.calloc, "calloc");
@@ -177,7 +201,11 @@ void* first_aligned_alloc(std::size_t align, std::size_t n) {
 }
 int first_posix_memalign(void** to, std::size_t align, std::size_t n) {
   find_next();
-  return next.posix_memalign == first_posix_memalign ? ENOMEM : next.posix_memalign(to, align, n);
+  if (next.posix_memalign != first_posix_memalign) return next.posix_memalign(to, align, n);
+  if (align % sizeof(void*) != 0 || (align & (align - 1)) != 0 || align == 0) return EINVAL;
+  void* const p = next.memalign(align, n);
+  if (p) *to = p;
+  return p ? 0 : ENOMEM;
 }
 void* first_valloc(std::size_t n) {
   find_next();
@@ -189,7 +217,9 @@ void* first_pvalloc(std::size_t n) {
 }
 void* first_reallocarray(void* p, std::size_t n, std::size_t size) {
   find_next();
-  return next.reallocarray == first_reallocarray ? nullptr : next.reallocarray(p, n, size);
+  if (next.reallocarray != first_reallocarray) return next.reallocarray(p, n, size);
+  std::size_t all = 0;
+  return __builtin_mul_overflow(n, size, &all) ? nullptr : ::realloc(p, all);
 }
 
 // --- malloc and its family ---------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class text_ranges {
 text_ranges leavable;  // the program, Leat, plug-ins
 text_ranges shared;    // libraries with locks that everybody needs
 bool c_library_is_apart = false;
+bool cxx_library_is_apart = false;
 
 // Files that are like the program. Never destroyed.
 std::vector<std::string>& leavable_files() {
@@ -107,6 +108,7 @@ int note_module(dl_phdr_info* info, std::size_t, void*) {
     leavable.add(*info);
   } else if (has_shared_locks(file)) {
     shared.add(*info);
+    if (file.starts_with("libstdc++") || file.starts_with("libc++")) cxx_library_is_apart = true;
   }
   return 0;
 }
@@ -200,7 +202,8 @@ LEAT_UNWATCHED _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void*
 
 // Where the program's own code may be an allocator, no place is known to be outside of it.
 LEAT_UNWATCHED bool own_code_is_known() noexcept {
-  return c_library_is_apart && (fiber::under_asan || fiber::under_tsan || heap_is_marked());
+  return c_library_is_apart && cxx_library_is_apart &&
+         (fiber::under_asan || fiber::under_tsan || heap_is_marked());
 }
 
 enum class site : unsigned char { unknown, harmless, clean };
@@ -355,7 +358,8 @@ void prepare_quarantine() noexcept {
 unsettled why_unsettled() noexcept {
   prepare_quarantine();
   if (own_code_is_known()) return unsettled::none;
-  return c_library_is_apart ? unsettled::own_allocator : unsettled::static_c_library;
+  if (!c_library_is_apart) return unsettled::static_c_library;
+  return cxx_library_is_apart ? unsettled::own_allocator : unsettled::static_cxx_library;
 }
 
 void unblock_quarantine_signal() noexcept {

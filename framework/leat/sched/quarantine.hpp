@@ -71,8 +71,9 @@ void prepare_quarantine() noexcept;
 // Why no thread of a quarantined G is ever left or frozen in this program. Prepares first.
 enum class unsettled : std::uint8_t {
   none,
-  own_allocator,     // calls of the program's own malloc have no marks (heap_mark.hpp)
-  static_c_library,  // nothing tells its code from the program's
+  own_allocator,       // calls of the program's own malloc have no marks (heap_mark.hpp)
+  static_c_library,    // nothing tells its code from the program's
+  static_cxx_library,  // likewise: its locales and exceptions have locks
 };
 unsettled why_unsettled() noexcept;
 // The thread may have inherited a mask that blocks it.

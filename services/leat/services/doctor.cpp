@@ -161,6 +161,10 @@ void examine_program(const machine_facts& m, std::vector<remedy>& to) {
     case sched::unsettled::static_c_library:
       to.push_back({grade::advice, "C library: linked statically", because, "a program without -static"});
       break;
+    case sched::unsettled::static_cxx_library:
+      to.push_back(
+          {grade::advice, "C++ library: linked statically", because, "a program without -static-libstdc++"});
+      break;
   }
 }
 
