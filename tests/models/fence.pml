@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The fence: framework/leat/sched/fence.hpp, whose step numbers are used here.
+// The fence: framework/leat/sched/fence.hpp, whose step numbers are used here. What passes the gate does so by
+// framework/leat/sched/entered.hpp.
 //
 // Roles: the thread of a G that hangs now and then, in between uses what its successor will use, in each of the ways
 // that there are (a to d); sysmon, which fences it once and says that it is out. `touch` stands for whatever the

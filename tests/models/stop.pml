@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // How a stop meets a plain wait: framework/leat/sched/interrupt.hpp, whose step numbers and letters are used here,
-// with csp/plain_wait.hpp as what withdraws.
+// with framework/leat/csp/plain_wait.hpp as what withdraws.
 //
 // Roles: a waiter (a G that sends on a channel), a waker (it receives, and destroys the channel when its receive has
 // returned, before the waiter has run again), a stopper that comes twice (asks, then insists).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who watches while a P is busy: the head of framework/leat/sched/sysmon.hpp, whose step names are used here.
+// Who watches while a P is busy: the head of framework/leat/sched/sysmon.hpp, whose step names are used here. Who takes an
+// idle P does so in framework/leat/sched/idle_set.hpp.
 //
 // Roles: sysmon, which sleeps deeply again and again; and two takers, each of which takes an idle P, uses it and
 // gives it back, or computes on for ever. A sleep lasts until NEAR, at most a lag away, which ends by itself, or

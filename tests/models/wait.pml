@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The contested wait: framework/leat/csp/wait.hpp, whose step numbers and letters are used here.
+// The contested wait: framework/leat/csp/wait.hpp, whose step numbers and letters are used here; the selects are those of
+// framework/leat/csp/select.hpp.
 //
 // Roles: N selects, each one wait over two channels of capacity 0, with a case to send, to receive or none at
 // each; a timer for select 0, a stopper for select 1. A select that finds another one waiting on the other side

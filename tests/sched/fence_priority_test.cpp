@@ -65,7 +65,7 @@ LEAT_CHILD(wait_for_those_behind_the_fence) {
     }
     const auto all_demoted = [] {
       int n = 0;
-      sched::scheduler::current()->threads().each([&](sched::M& m) { n += m.demoted.load(); });
+      sched::scheduler::current()->threads().each([&](sched::M& m) { n += m.hung.demoted.load(); });
       return n == 3;
     };
     expect(eventually(all_demoted), "they do not run at the lowest priority");
@@ -126,7 +126,7 @@ LEAT_CHILD(come_back_from_the_lowest_priority) {
     }
     const auto some_demoted = [] {
       bool any = false;
-      sched::scheduler::current()->threads().each([&](sched::M& m) { any |= m.demoted.load(); });
+      sched::scheduler::current()->threads().each([&](sched::M& m) { any |= m.hung.demoted.load(); });
       return any;
     };
     expect(eventually(some_demoted), "it does not run at the lowest priority");
@@ -141,7 +141,7 @@ LEAT_CHILD(come_back_from_the_lowest_priority) {
     const auto all_as_before = [] {
       bool all = true;
       sched::scheduler::current()->threads().each([&](sched::M& m) {
-        all &= m.exited.load() || m.frozen.load() || ::sched_getscheduler(m.tid.load()) == SCHED_BATCH;
+        all &= m.exited.load() || m.hung.frozen.load() || ::sched_getscheduler(m.tid.load()) == SCHED_BATCH;
       });
       return all;
     };

@@ -93,7 +93,7 @@ int stopped_inside() {
   const auto runs_on = [](int tid) {
     bool found = false;
     sched::scheduler::current()->threads().each([&](sched::M& m) {
-      if (m.tid.load() == tid && m.apart.load() && !m.frozen.load()) found = true;
+      if (m.tid.load() == tid && m.hung.apart.load() && !m.hung.frozen.load()) found = true;
     });
     return found;
   };

@@ -30,7 +30,7 @@ class case_base {
         wants_close(other.wants_close),
         aimed_anew(other.aimed_anew),
         staged_by_kind(other.staged_by_kind),
-        of_several(other.of_several),
+        may_have_parts(other.may_have_parts),
         until(other.until),
         op_at(other.op_at.kind) {}
   case_base& operator=(case_base&&) = delete;
@@ -55,8 +55,8 @@ class case_base {
   bool dead = false;        // closed, and the handler does not want to know
   bool orphaned = false;    // `channel` went while the select waited: the case holds it
   const bool staged_by_kind = false;
-  bool of_several = false;  // `channel` may have parts
-  bool staged = false;      // now; the select holds the channel
+  bool may_have_parts = false;  // `channel` may have parts
+  bool staged = false;          // now; the select holds the channel
   ending result = ending::pending;
   std::int64_t until = forever;
   op_case op_at;
@@ -98,7 +98,7 @@ inline std::size_t glance_at(std::span<case_base* const> cases, order in, turns&
   const std::size_t n = cases.size();
   single_base* any = nullptr;
   for (const case_base* const c : cases) {
-    if (c->of_several) return n;  // its parts have chances of their own
+    if (c->may_have_parts) return n;  // its parts have chances of their own
     if (!any) any = ring_of(*c);
   }
   if (!any || sched::must_come_in()) return n;

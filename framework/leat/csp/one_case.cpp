@@ -14,7 +14,7 @@ class only_case final : public case_base {
   only_case(channel_base& c, op kind, void* value) noexcept
       : case_base(sort::channel, &c, kind, true, true), value_(value) {
     op_at.slot = value;
-    of_several = kind == op::recv && !c.parts(op_at).empty();
+    may_have_parts = kind == op::recv && !c.parts(op_at).empty();
   }
   void* value() noexcept override { return value_; }
   void run() override {}

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,8 @@ class selection {
   }
 
  private:
-  static constexpr int look_again = -100;
+  // What select returns; none: look again.
+  using choice = std::optional<int>;
 
   void note_cases() noexcept {
     const std::span<case_base* const> cases = cases_;
@@ -85,17 +87,17 @@ class selection {
 
   int run_slowly(entered& in, bool tried) noexcept {
     for (bool first = true;; tried = first = false) {
-      if (otherwise_ < 0 && in.stop_asked()) return select_stopped;
+      if (!otherwise_ && in.stop_asked()) return select_stopped;
       if (!tried) {
         begin_turns(in);
-        if (const int i = try_all(in); i >= 0) return i;
+        if (const choice c = try_all(in)) return *c;
       }
-      if (otherwise_ >= 0) return otherwise_;
+      if (otherwise_) return *otherwise_;
       if (!anything_to_wait_for()) return select_closed;
-      if (timeout_ >= 0 && until_ <= now_ns()) return timeout_;
+      if (timeout_ && until_ <= now_ns()) return *timeout_;
       // Not with a deadline: nobody would look at it while others run.
-      if (first && timeout_ < 0 && at_rings_alone() && let_others_run_first(in)) continue;
-      if (const int i = wait(in); i != look_again) return i;
+      if (first && !timeout_ && at_rings_alone() && let_others_run_first(in)) continue;
+      if (const choice c = wait(in)) return *c;
     }
   }
 
@@ -106,39 +108,39 @@ class selection {
     });
   }
 
-  // The case is over with `result`. Its index, or look_again when its handler does not want to know.
-  int settle(std::size_t i, ending result) const noexcept {
+  // The case is over with `result`. None when its handler does not want to know.
+  choice settle(std::size_t i, ending result) const noexcept {
     case_base& c = *cases_[i];
     c.result = result;
     if (result != ending::closed || c.wants_close) return static_cast<int>(i);
     c.dead = true;
-    return look_again;
+    return {};
   }
 
-  int try_all(entered& in) noexcept {
+  choice try_all(entered& in) noexcept {
     for (std::size_t k = 0; k < cases_.size(); ++k) {
       const std::size_t at_k = at(k);
       case_base& c = *cases_[at_k];
       if (!c.channel || c.dead) continue;
       const ending a = c.channel->try_case(in, c.op_at);
       if (a != ending::pending)
-        if (const int i = settle(at_k, a); i != look_again) return i;
+        if (const choice over = settle(at_k, a)) return over;
     }
-    return look_again;
+    return {};
   }
 
   bool anything_to_wait_for() const noexcept {
-    if (timeout_ >= 0) return true;
+    if (timeout_) return true;
     return std::any_of(cases_.begin(), cases_.end(),
                        [](const case_base* c) { return c->channel && !c->dead; });
   }
 
-  int wait(entered& in) noexcept {
+  choice wait(entered& in) noexcept {
     contested_wait me(in.m ? &in.g() : nullptr);
     std::int64_t until = until_;
     std::size_t enrolled = 0;
     std::uint16_t places = 0;
-    int chosen = look_again;
+    choice chosen;
     bool waits = true, claimed_itself = false;
     for (; enrolled < cases_.size() && waits; ++enrolled) {
       const std::size_t i = at(enrolled);
@@ -175,23 +177,23 @@ class selection {
       if (!c.channel->drop_ref_unless_last()) [[unlikely]]
         c.orphaned = orphans_ = true;
     }
-    if (chosen >= 0) return chosen;
+    if (chosen) return chosen;
     switch (wait::ended_by(claim)) {
       case ending::done: break;
       case ending::stopped: return select_stopped;
-      case ending::timeout: return until < until_ || timeout_ < 0 ? look_again : timeout_;
-      default: return look_again;
+      case ending::timeout: return until < until_ ? choice() : timeout_;
+      default: return {};
     }
     const auto i = static_cast<std::size_t>(claim);
     const ending said = cases_[i]->op_at.entry.said;
-    return said == ending::look ? look_again : settle(i, said);
+    return said == ending::look ? choice() : settle(i, said);
   }
 
   const std::span<case_base* const> cases_;
   const bool ordered_;
   turns& turns_;
   bool orphans_ = false;
-  int otherwise_ = -1, timeout_ = -1;
+  choice otherwise_, timeout_;
   std::int64_t until_ = forever;
 };
 
@@ -227,7 +229,7 @@ int choose_with_parts(std::span<case_base* const> cases, order in_order, bool& o
   std::vector<std::size_t> open(cases.size(), 0);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     case_base& c = *cases[i];
-    if (c.of_several && c.channel)
+    if (c.may_have_parts && c.channel)
       for (const ref<channel_base>& p : c.channel->parts(c.op_at)) {
         list.push_back(parts.emplace_back(std::make_unique<part_case>(c, *p.get())).get());
         index.push_back(static_cast<int>(i));
@@ -368,7 +370,7 @@ int choose(std::span<case_base* const> cases, order in_order, turns& in_turn, lo
     if (!c->staged_by_kind || !c->channel) [[likely]]
       continue;
     ends.stage(*c);
-    parts |= c->of_several;
+    parts |= c->may_have_parts;
   }
   if (parts) [[unlikely]]
     return choose_with_parts(cases, in_order, ends.orphans);

@@ -80,7 +80,7 @@ class recv_case final : public case_base {
     fresh = !staged_by_kind;
     if (fresh) return;
     if (c->each_reader_gets_all()) refuse_to_receive(*c);
-    of_several = !c->parts(op_at).empty();
+    may_have_parts = !c->parts(op_at).empty();
   }
   recv_case(recv_case&&) = default;
 

@@ -171,7 +171,8 @@ std::exception_ptr task_group::end_round(waiting_one& me) {
 }
 
 wait_status task_group::wait_until(deadline until) {
-  if (const sched::G* const g = sched::current_g(); g && g->stop_with && g->stop_with == source().state())
+  if (const sched::G* const g = sched::current_g();
+      g && g->more.stop_with && g->more.stop_with == source().state())
     throw std::logic_error("task_group::wait was called by a member, which would wait for itself");
   waiting_one me(*this);
   const wait_status s = members_.wait_until(until);

@@ -112,9 +112,10 @@ std::size_t note_waiting(const wait_queue& queue, bool sends, std::span<waiting_
     const G* const g = w.who->g();
     if (!g || (w.who->contested() && w.who->is_claimed())) continue;
     if (n < to.size())
-      to[n] = {g->id,           (g->extras & sched::g_has_stop_source) != 0 ? g->stop_with.get() : nullptr,
-               w.who,           w.since,
-               w.who->places(), sends};
+      to[n] = {
+          g->id,           (g->extras & sched::g_has_stop_source) != 0 ? g->more.stop_with.get() : nullptr,
+          w.who,           w.since,
+          w.who->places(), sends};
     ++n;
   }
   return n;

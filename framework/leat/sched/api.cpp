@@ -109,13 +109,13 @@ G& make_g(const spawn_options& o) {
   g->stack_pages = static_cast<std::uint16_t>((o.stack + stack_page - 1) / stack_page);
   if (o.thread && !s.simulated()) {  // a simulated world has one thread
     g->extras |= g_own_thread;
-    g->own = *o.thread;
+    g->more.own = *o.thread;
   }
   if (o.stop) {
     g->extras |= g_has_stop_source;
-    g->stop_with = o.stop->state();
-    g->stop_key.store(g->stop_with.get(), std::memory_order_relaxed);
-    g->stop_with->add(*g);
+    g->more.stop_with = o.stop->state();
+    g->more.stop_key.store(g->more.stop_with.get(), std::memory_order_relaxed);
+    g->more.stop_with->add(*g);
   }
   if (o.guard) {
     g->watch.store(watch.release(), std::memory_order_relaxed);
@@ -146,7 +146,7 @@ void free_g(G& g) noexcept {
   // The user's exception is destroyed outside the runtime: its destructor may call us.
   std::exception_ptr failure;
   if (g.extras & g_failed) [[unlikely]]
-    failure = std::move(g.failure);
+    failure = std::move(g.more.failure);
   if (g.extras & g_has_stop_source) leave_stop_source(g);
   if (g.extras & g_guarded) life::leave_guard(g);
   entered in;
@@ -283,7 +283,8 @@ join_result join_g(G& g, bool may_stop, deadline until) {
 }
 
 void rethrow_failure(G& g) {
-  if (g.status.load(std::memory_order_relaxed) != g_status::quarantined) std::rethrow_exception(g.failure);
+  if (g.status.load(std::memory_order_relaxed) != g_status::quarantined)
+    std::rethrow_exception(g.more.failure);
   fixed_text<160> why;
   const overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
   why.format("G {} '{}' was quarantined: it ", g.id, g.name);

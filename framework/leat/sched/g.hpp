@@ -109,6 +109,16 @@ enum g_extra : std::uint8_t {
   g_guarded = 32,
 };
 
+// What few Gs have. g_extra says what of it is in use.
+struct g_more {
+  own_thread own;
+  std::exception_ptr failure;  // written by body before join_done
+  M* locked_m = nullptr;
+  void* locals = nullptr;  // local.cpp
+  std::shared_ptr<stop_state> stop_with;
+  atom<const void*> stop_key{nullptr};  // the same for others, who compare it: dumps
+};
+
 // Ordered by who touches what: a G that is spawned, runs once and ends lives in the first three lines.
 struct alignas(64) G {
   static constexpr std::size_t closure_size = 64;
@@ -139,12 +149,7 @@ struct alignas(64) G {
   atom<std::uint32_t> cpu{0};
   scheduler* home = nullptr;  // whose memory this is, for good
   timer nap;
-  own_thread own;
-  std::exception_ptr failure;  // g_failed; written by body before join_done
-  M* locked_m = nullptr;
-  void* locals = nullptr;                 // g_has_locals (local.cpp)
-  std::shared_ptr<stop_state> stop_with;  // g_has_stop_source
-  atom<const void*> stop_key{nullptr};    // the same for others, who compare it: dumps
+  g_more more;
   list_node stop_node;
   // g_guarded (overrun_watch.hpp). Written by the spawner, then by the G inside the runtime; to be followed
   // by others only while they hold it in user code.
@@ -163,7 +168,7 @@ struct alignas(64) G {
   const char* label() const noexcept { return extras & g_named ? name : nullptr; }
   void set_name(const char* text, std::size_t n) noexcept;
   void fail(std::exception_ptr e) noexcept {
-    failure = std::move(e);
+    more.failure = std::move(e);
     extras |= g_failed;
   }
 };

@@ -66,9 +66,9 @@ void scheduler::recycle(M* m, G* g) noexcept {
   if (g->extras != 0) {
     g->extras = 0;
     g->name[0] = '\0';
-    g->failure = nullptr;
-    g->locked_m = nullptr;
-    g->own = {};
+    g->more.failure = nullptr;
+    g->more.locked_m = nullptr;
+    g->more.own = {};
   }
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   if (!p) return gs_.give_back(*g);

@@ -5,7 +5,7 @@
 //
 // Roles. The loop says when it begins a step and when it rests, and whether something waits for it. sysmon
 // looks some times while a step lasts. A step that lasts longer than the limit, or something that waits for
-// as long while the loop rests, is told once, on sysmon's thread.
+// as long while the loop rests, is reported once, on sysmon's thread.
 //
 // Time counts from look to look, and not more than a share of the limit for each: while the whole program
 // stood still (SIGSTOP, a debugger, a machine that was frozen), the loop could make no step.

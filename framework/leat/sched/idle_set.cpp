@@ -206,14 +206,14 @@ bool idle_set::any_m_sleeps() const noexcept {
 void idle_set::give_p(M& m, P& p) noexcept {
   {
     lock_guard hold(lock_);
-    m.next_p = &p;
+    m.rest.next_p = &p;
   }
-  m.event.signal();
+  m.rest.event.signal();
 }
 
 P* idle_set::given_p(M& m) noexcept {
   lock_guard hold(lock_);
-  return std::exchange(m.next_p, nullptr);
+  return std::exchange(m.rest.next_p, nullptr);
 }
 
 P* idle_set::sleep(M& m) noexcept {
@@ -221,7 +221,7 @@ P* idle_set::sleep(M& m) noexcept {
     pause_point(pause_site::before_sleep);
     undo_nudge(m);
     be_prompt_again(m);
-    m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
+    m.rest.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
     bool polls = false;
     {
       lock_guard hold(lock_);
@@ -237,7 +237,7 @@ P* idle_set::sleep(M& m) noexcept {
         poller_ = &m;
         polls = true;
       } else {
-        m.idle_link = m_list_;
+        m.rest.link = m_list_;
         m_list_ = &m;
         ++n_ms_;
       }
@@ -245,24 +245,24 @@ P* idle_set::sleep(M& m) noexcept {
     if (polls) {
       round::wait_as_poller(m);
     } else {
-      m.event.wait();
+      m.rest.event.wait();
     }
-    m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
+    m.rest.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
     P* p = nullptr;
     {
       lock_guard hold(lock_);
       if (polls) poller_ = nullptr;
-      p = m.next_p;
-      m.next_p = nullptr;
+      p = m.rest.next_p;
+      m.rest.next_p = nullptr;
       if (p) {
-        m.searching = m.next_searching;
+        m.searching = m.rest.next_searching;
       } else if (polls && !home_.is_done()) {
         p = pop_p();
       } else if (!polls) {
         // A signal without a P: at the end, or a stale one. Off the list again, if still on it.
-        for (M** at = &m_list_; *at; at = &(*at)->idle_link) {
+        for (M** at = &m_list_; *at; at = &(*at)->rest.link) {
           if (*at != &m) continue;
-          *at = m.idle_link;
+          *at = m.rest.link;
           --n_ms_;
           break;
         }
@@ -334,16 +334,16 @@ M* idle_set::claim_m(P& p, bool searching, bool& polls) noexcept {
   M* m = m_list_;
   polls = false;
   if (m) {
-    m_list_ = m->idle_link;
-    m->idle_link = nullptr;
+    m_list_ = m->rest.link;
+    m->rest.link = nullptr;
     --n_ms_;
-  } else if (poller_ && !poller_->next_p) {
+  } else if (poller_ && !poller_->rest.next_p) {
     m = poller_;
     polls = true;
   }
   if (m) {
-    m->next_p = &p;
-    m->next_searching = searching;
+    m->rest.next_p = &p;
+    m->rest.next_searching = searching;
   }
   return m;
 }
@@ -353,21 +353,22 @@ M* idle_set::claim_m(P& p, bool searching, bool& polls) noexcept {
 // takes the P of a G that computes on, the busy one is that G's.
 void idle_set::nudge(M& m, int busy_cpu) noexcept {
   if (busy_cpu == own_cpu && !this_is_sysmon) busy_cpu = ::sched_getcpu();
-  const auto others = kept_off(busy_cpu, m.last_cpu.load(std::memory_order_relaxed), cpus_);
+  const auto others = kept_off(busy_cpu, m.rest.last_cpu.load(std::memory_order_relaxed), cpus_);
   if (others && ::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof *others, &*others) == 0)
-    m.nudged.store(true, std::memory_order_relaxed);
+    m.rest.nudged.store(true, std::memory_order_relaxed);
 }
 
 void idle_set::undo_nudge(M& m) const noexcept {
-  if (m.nudged.load(std::memory_order_relaxed) && m.nudged.exchange(false, std::memory_order_relaxed))
+  if (m.rest.nudged.load(std::memory_order_relaxed) &&
+      m.rest.nudged.exchange(false, std::memory_order_relaxed))
     (void)::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof cpus_, &cpus_);
 }
 
 // On its own thread. sysmon notes what it has done after it has done it: a note that this misses is found the
 // next time.
 void idle_set::be_prompt_again(M& m) noexcept {
-  if (!m.unhurried.load(std::memory_order_relaxed)) return;
-  m.unhurried.store(false, std::memory_order_relaxed);
+  if (!m.rest.unhurried.load(std::memory_order_relaxed)) return;
+  m.rest.unhurried.store(false, std::memory_order_relaxed);
   (void)set_promptness(0, promptness::at_once);
 }
 
@@ -397,7 +398,7 @@ bool idle_set::start_m(P& p, bool searching, int busy_cpu) noexcept {
   if (polls) {
     home_.polls().interrupt();
   } else {
-    m->event.signal();
+    m->rest.event.signal();
   }
   return true;
 }

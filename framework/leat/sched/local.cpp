@@ -20,10 +20,10 @@ void* local_value(const local_key& key) {
   G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;
   if (!g) throw std::logic_error("leat::local was used on a thread that runs no G");
   if (!(g->extras & g_has_locals)) {
-    g->locals = new std::vector<entry>;
+    g->more.locals = new std::vector<entry>;
     g->extras |= g_has_locals;
   }
-  auto& all = *static_cast<std::vector<entry>*>(g->locals);
+  auto& all = *static_cast<std::vector<entry>*>(g->more.locals);
   for (const entry& e : all)
     if (e.key == &key) return e.value;
   all.reserve(all.size() + 1);
@@ -35,14 +35,14 @@ void* local_value(const local_key& key) {
 
 void destroy_locals(G& g) noexcept {
   // A destructor may make new ones; they go too.
-  auto* const all = static_cast<std::vector<entry>*>(g.locals);
+  auto* const all = static_cast<std::vector<entry>*>(g.more.locals);
   while (!all->empty()) {
     const entry e = all->back();
     all->pop_back();
     e.key->destroy(e.value);
   }
   delete all;
-  g.locals = nullptr;
+  g.more.locals = nullptr;
   g.extras &= static_cast<std::uint8_t>(~g_has_locals);
 }
 

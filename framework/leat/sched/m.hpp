@@ -28,6 +28,28 @@ struct g0_call {
   void* arg = nullptr;
 };
 
+// How it rests, and what it is given when it is woken.
+struct m_rest {
+  // Parked: given a P (or told to exit) by whoever signals. Under idle_set's lock.
+  thread_event event;
+  P* next_p = nullptr;
+  bool next_searching = false;
+  std::atomic<int> last_cpu{-1};       // where it went to sleep or woke up last; it may have been moved since
+  std::atomic<bool> nudged{false};     // its affinity leaves out a busy CPU for this one wake
+  std::atomic<bool> unhurried{false};  // its thread has been made so (promptness.hpp)
+  M* link = nullptr;                   // in idle_set's list, or in that of threads that have ended
+};
+
+// What becomes of its thread when its G is taken away.
+struct m_hung {
+  std::atomic<bool> frozen{false};  // stands still in its signal handler for good; written by sysmon
+  // Its G has been fenced, and it does not count as a thread of ours until it is back. Written by sysmon
+  // while it holds the M, then by the thread itself.
+  std::atomic<bool> apart{false};
+  std::atomic<bool> demoted{false};  // runs at the lowest priority; the same
+  thread_class former;               // before that; the same
+};
+
 struct alignas(64) M : m_front {
   explicit M(scheduler& s) : m_front(s) {}
 
@@ -45,14 +67,7 @@ struct alignas(64) M : m_front {
   bool collects = false;
   g_queue polled;
 
-  // Parked: given a P (or told to exit) by whoever signals. Under idle_set's lock.
-  thread_event event;
-  P* next_p = nullptr;
-  bool next_searching = false;
-  std::atomic<int> last_cpu{-1};       // where it went to sleep or woke up last; it may have been moved since
-  std::atomic<bool> nudged{false};     // its affinity leaves out a busy CPU for this one wake
-  std::atomic<bool> unhurried{false};  // its thread has been made so (promptness.hpp)
-  M* idle_link = nullptr;
+  m_rest rest;
   P* old_p = nullptr;  // the one that was retaken
 
   G* locked_g = nullptr;            // thread = own: runs this G only
@@ -62,12 +77,7 @@ struct alignas(64) M : m_front {
   std::atomic<bool> exited{false};
   std::vector<G*> loot;  // room for a theft, capacity of a ring
 
-  std::atomic<bool> frozen{false};  // stands still in its signal handler for good; written by sysmon
-  // Its G has been fenced, and it does not count as a thread of ours until it is back. Written by sysmon
-  // while it holds the M, then by the thread itself.
-  std::atomic<bool> apart{false};
-  std::atomic<bool> demoted{false};  // runs at the lowest priority; the same
-  thread_class former;               // before that; the same
+  m_hung hung;
   probe asked;
   std::atomic<std::uintptr_t> unwinding{0};  // unwind.hpp; by the thread itself
   run_note note;

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include <leat/base/runtime_keys.hpp>
 #include <leat/base/units.hpp>
 #include <leat/fiber/stack.hpp>
 
@@ -18,6 +19,27 @@ namespace {
 
 std::string out_of_range(const char* key, const std::string& value, const std::string& allowed) {
   return std::string(key) + " = " + value + " is out of range: " + allowed;
+}
+
+std::string text_of(value_kind, nanoseconds d) { return format_duration(d); }
+std::string text_of(value_kind kind, std::uint64_t n) {
+  return kind == value_kind::size ? format_size(n) : std::to_string(n);
+}
+
+// "" if the key's value is right.
+template <class T>
+std::string out_of_limits(const runtime_key<T>& key, const runtime_options& o) {
+  if constexpr (!std::is_same_v<T, bool>) {
+    const T& value = o.*key.member;
+    if (value == runtime_options{}.*key.member) return {};
+    const typename runtime_key<T>::limit given(value);
+    if (*given >= *key.least && (!key.most || *given <= *key.most)) return {};
+    const std::string least = text_of(key.kind, *key.least);
+    std::string allowed = key.most ? least + " to " + text_of(key.kind, *key.most) : "at least " + least;
+    if (key.word) allowed += std::string(", or ") + key.word;
+    return out_of_range(key.name, text_of(key.kind, *given), allowed);
+  }
+  return {};
 }
 
 unsigned affinity_count() {
@@ -83,35 +105,22 @@ auto_procs_result auto_procs() {
   return {std::max(1u, n), why};
 }
 
+static_assert(runtime_options::min_stack == fiber::min_stack_size);
+static_assert(runtime_options::max_stack == fiber::max_stack_size);
+
 std::string check_options(const runtime_options& o) {
   using std::to_string;
-  if (o.procs && (*o.procs < 1 || *o.procs > runtime_options::max_procs))
-    return out_of_range("procs", to_string(*o.procs),
-                        "1 to " + to_string(runtime_options::max_procs) + ", or auto");
-  if (o.run_queue < 1 || o.run_queue > runtime_options::max_run_queue)
-    return out_of_range("run_queue", to_string(o.run_queue),
-                        "1 to " + to_string(runtime_options::max_run_queue));
-  if (o.spinning && o.procs && *o.spinning > *o.procs)
+  std::string wrong;
+  for_each_runtime_key([&](const auto& key) {
+    if (wrong.empty()) wrong = out_of_limits(key, o);
+  });
+  if (!wrong.empty()) return wrong;
+  if (o.procs && o.spinning && *o.spinning > *o.procs)
     return out_of_range("spinning", to_string(*o.spinning),
                         "at most procs (" + to_string(*o.procs) + "), or auto");
-  if (o.spinning && *o.spinning > runtime_options::max_procs)
-    return out_of_range("spinning", to_string(*o.spinning),
-                        "at most " + to_string(runtime_options::max_procs));
-  if (o.max_threads < 1 || o.max_threads > 1'000'000)
-    return out_of_range("max_threads", to_string(o.max_threads), "1 to 1000000");
   if (o.procs && o.max_threads < *o.procs)
     return out_of_range("max_threads", to_string(o.max_threads),
                         "at least procs (" + to_string(*o.procs) + "), since each P needs a thread to run");
-  if (o.slice < std::chrono::microseconds(100) || o.slice > std::chrono::hours(1))
-    return out_of_range("slice", format_duration(o.slice), "100us to 1h");
-  if (o.stack < fiber::min_stack_size || o.stack > fiber::max_stack_size)
-    return out_of_range("stack", format_size(o.stack), "16K to 8M");
-  if (o.trace < nanoseconds::zero() ||
-      (o.trace > nanoseconds::zero() && o.trace < std::chrono::milliseconds(1)))
-    return out_of_range("trace", format_duration(o.trace), "at least 1ms, or off");
-  if (o.grace < nanoseconds::zero()) return out_of_range("grace", "a negative time", "0 or more");
-  if (o.max_quarantined > 1'000'000)
-    return out_of_range("max_quarantined", to_string(o.max_quarantined), "0 to 1000000");
   if (!o.cpus.empty()) {
     cpu_set_t set;
     CPU_ZERO(&set);

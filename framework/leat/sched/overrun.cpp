@@ -93,8 +93,8 @@ void overrun_patrol::end() noexcept {
   s_.threads().each([&](M& m) {
     // Nobody lifts them any more when another waits for a lock. And a program has ended when each of its
     // threads has, for which each must run, frozen or not.
-    if (m.demoted.load(std::memory_order_relaxed))
-      (void)lift_from_idle_class(m.tid.load(std::memory_order_relaxed), m.former.nice);
+    if (m.hung.demoted.load(std::memory_order_relaxed))
+      (void)lift_from_idle_class(m.tid.load(std::memory_order_relaxed), m.hung.former.nice);
     // An answer takes microseconds; one that never comes keeps nobody here.
     const std::int64_t until = now_ns() + 1'000'000'000;
     while (m.note.question != probe::none && !withdraw_question(m) && now_ns() < until) {
@@ -139,7 +139,7 @@ std::int64_t overrun_patrol::look_at(M& m, std::int64_t now) noexcept {
 
 std::int64_t overrun_patrol::mark(M& m, std::int64_t now) noexcept {
   run_note& n = m.note;
-  if (!seems_guarded(m) || m.frozen.load(std::memory_order_relaxed)) return no_wish;
+  if (!seems_guarded(m) || m.hung.frozen.load(std::memory_order_relaxed)) return no_wish;
   if (now < n.next_mark) return n.next_mark;
   n.next_mark = now + notice_after(s_.quarantine().shortest_hang());
   const retake_gate::hold held = m.gate.try_hold();
@@ -154,7 +154,7 @@ void overrun_patrol::begin_run(M& m, std::int64_t now) noexcept {
   if (n.valid && n.entries == m.gate.entries()) return;
   G* const g = m.cur.load(std::memory_order_relaxed);
   overrun_watch* const w = g ? g->watch.load(std::memory_order_relaxed) : nullptr;
-  if (!w || m.frozen.load(std::memory_order_relaxed)) return;
+  if (!w || m.hung.frozen.load(std::memory_order_relaxed)) return;
   // It was seen with come_in raised, which has not fallen since, and has come in between: fence.hpp, 2.
   const bool came_in_since = must_come_in() && n.who == g && n.g == g->id && n.counts && n.epoch == epoch_;
   forget(m);

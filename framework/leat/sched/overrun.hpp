@@ -82,7 +82,7 @@ class overrun_guard {
   virtual void overran(const overrun_news& news) noexcept = 0;
 
   // Any thread: the G shall be out although it does not hang, because it was asked to stop and insisted on,
-  // and goes on all the same. It is fenced as soon as it is in user code; `quarantined` is told then.
+  // and goes on all the same. It is fenced as soon as it is in user code; `quarantined` is reported then.
   void want_out() noexcept;
   bool out_wanted() const noexcept {
     return (runtime_.out.load(std::memory_order_relaxed) & runtime_part::wanted) != 0;

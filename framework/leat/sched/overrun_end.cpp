@@ -2,7 +2,8 @@
 //
 // The end of an overrun: the G is fenced and has ended for everybody else; then its thread is settled.
 // Nothing here allocates, frees, or takes a lock that is not Leat's own: whatever the G stands in may hold
-// all others. One exception: if no M rests that could take its P, start_m makes a thread, which needs the heap.
+// all others. One exception: if no M rests that could take its P, start_m makes a thread, which needs the heap; those behind a
+// fence are lifted before, so that one which has the allocator's lock gives it back.
 #include <sys/syscall.h>
 #include <algorithm>
 #include <atomic>
@@ -112,6 +113,9 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   run_note& n = m.note;
   G& g = *n.who;
   overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
+  // No M rests, so a thread will be made below. Who is behind a fence may have the allocator's lock, at the lowest
+  // priority, and nobody but sysmon lifts it: it must not wait there itself. The next look takes that back.
+  if (lowest_ && gives_ == share::spare && s_.idle().idle_ms() == 0) give(share::full);
   w.ran = now - n.since;
   note_length(*w.guard, w.ran);
   g.ctx.stack->set_label("a quarantined G");
@@ -120,7 +124,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   g.drop = nullptr;
   runs_[runs_noted_++ % most_runs] = {m.tid.load(std::memory_order_relaxed), &g};
   s_.quarantine().out_settled(*w.guard);
-  m.apart.store(true, std::memory_order_relaxed);
+  m.hung.apart.store(true, std::memory_order_relaxed);
   m.yield_asked.store(false, std::memory_order_relaxed);
   s_.threads().set_apart();
   s_.quarantine().fence();
@@ -137,7 +141,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
     p->m.store(nullptr, std::memory_order_relaxed);
     m.gate.keep();
     // Also if there is nothing to run: its joiner will be.
-    (void)s_.idle().start_m(*p, false, m.last_cpu.load(std::memory_order_relaxed));
+    (void)s_.idle().start_m(*p, false, m.rest.last_cpu.load(std::memory_order_relaxed));
   } else {
     m.gate.let_go(held);
   }
@@ -146,7 +150,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   // where the only thread there was hangs, its P is idle, and the joiner needs one anyway.
   const bool has_spare = s_.idle().idle_ms() >= 2;
   if (P* const idle = has_spare ? nullptr : s_.idle().take_p())
-    (void)s_.idle().start_m(*idle, false, m.last_cpu.load(std::memory_order_relaxed));
+    (void)s_.idle().start_m(*idle, false, m.rest.last_cpu.load(std::memory_order_relaxed));
   n.spare_until = has_spare ? now : now + word_of_spare_within;
 }
 
@@ -159,7 +163,7 @@ std::int64_t overrun_patrol::tell_out(M& m, std::int64_t now) noexcept {
   --untold_;
   std::copy_n(m.asked.trace, m.asked.frames, w.trace);
   w.frames.store(m.asked.frames, std::memory_order_release);  // pairs with dump
-  if (g.stop_with) g.stop_with->remove(g);
+  if (g.more.stop_with) g.more.stop_with->remove(g);
   s_.quarantine().remove_guarded();
   s_.gs_alive().end_foreign();  // pairs with live
   const bool last = s_.threads().spare_refused();
@@ -187,7 +191,7 @@ std::int64_t overrun_patrol::look_at_fenced(M& m, std::int64_t now) noexcept {
   run_note& n = m.note;
   // Back by itself, when it came in. Its M may run others by now: the note ends here.
   const bool back =
-      !m.frozen.load(std::memory_order_relaxed) &&
+      !m.hung.frozen.load(std::memory_order_relaxed) &&
       n.who->watch.load(std::memory_order_relaxed)->fate.load(std::memory_order_relaxed) == thread_fate::back;
   if (n.question != probe::none) {
     const probe::state a = read_answer(m);
@@ -259,7 +263,7 @@ std::int64_t overrun_patrol::settle(M& m, probe::state answer, std::int64_t now)
   const probe::state question = n.question;
   close_question(n);
   if (answer == probe::frozen) {
-    m.frozen.store(true, std::memory_order_relaxed);
+    m.hung.frozen.store(true, std::memory_order_relaxed);
     n.who->watch.load(std::memory_order_relaxed)->fate.store(thread_fate::frozen, std::memory_order_relaxed);
     s_.quarantine().freeze();
     restore_signals();  // where it stood is covered by where it stands now
@@ -297,8 +301,8 @@ void overrun_patrol::demote(M& m) noexcept {
   if (held == retake_gate::hold::none) return;
   n.demoted = lowest_ = true;
   const pid_t tid = m.tid.load(std::memory_order_relaxed);
-  m.former = class_of(tid);
-  m.demoted.store(make_idle_class(tid), std::memory_order_relaxed);
+  m.hung.former = class_of(tid);
+  m.hung.demoted.store(make_idle_class(tid), std::memory_order_relaxed);
   if (gives_ != share::spare) give(m, gives_);
   m.gate.let_go(held);
 }

@@ -38,8 +38,8 @@ constexpr std::int64_t longest_lift = 200 * ms, longest_pause = 2'000 * ms;
 std::atomic<bool> hurry{false};  // of the runtime that is under way
 
 bool is_lowest(const M& m) noexcept {
-  return m.note.valid && m.note.demoted && m.demoted.load(std::memory_order_relaxed) &&
-         !m.frozen.load(std::memory_order_relaxed);
+  return m.note.valid && m.note.demoted && m.hung.demoted.load(std::memory_order_relaxed) &&
+         !m.hung.frozen.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::int64_t overrun_patrol::lift_if_awaited(std::int64_t now) noexcept {
 
 // A guess, without holding it: to be wrong costs others a little time.
 bool overrun_patrol::waits_for_lock(M& m, std::int64_t now, std::int64_t& next) noexcept {
-  if (m.apart.load(std::memory_order_relaxed) || m.exited.load(std::memory_order_relaxed)) return false;
+  if (m.hung.apart.load(std::memory_order_relaxed) || m.exited.load(std::memory_order_relaxed)) return false;
   lock_wait& w = m.waits;
   if (m.gate.in_runtime() || !m.cur.load(std::memory_order_relaxed)) {
     w = {};
@@ -97,7 +97,7 @@ void overrun_patrol::give(const M& held, share to) noexcept {
   if (to == share::spare)
     (void)make_idle_class(tid);
   else
-    (void)lift_from_idle_class(tid, to == share::full ? held.former.nice : least_nice_share);
+    (void)lift_from_idle_class(tid, to == share::full ? held.hung.former.nice : least_nice_share);
 }
 
 void overrun_patrol::give(share to) noexcept {

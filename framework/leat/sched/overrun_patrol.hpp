@@ -83,7 +83,7 @@ class overrun_patrol {
   scheduler& s_;
   int suspects_ = 0;
   int fenced_ = 0;           // Ms whose note is of a G behind the fence: come_in stays up
-  int untold_ = 0;           // of these, not told yet
+  int untold_ = 0;           // of these, not reported yet
   std::uint32_t epoch_ = 0;  // goes up whenever come_in is raised
   std::int64_t last_look_ = 0;
   bool lowest_ = false;  // some M runs at the lowest priority, or did

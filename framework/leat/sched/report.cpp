@@ -218,7 +218,7 @@ LEAT_UNWATCHED void dump(const scheduler& s, int fd, const dump_style& style) no
     const wait_reason why = g.reason.load(std::memory_order_relaxed);
     const bool at_a_channel = status == g_status::waiting && may_be_at_a_channel(why);
     const char* const at = at_a_channel ? waits_at(g) : nullptr;
-    const void* const stop = g.stop_key.load(std::memory_order_relaxed);
+    const void* const stop = g.more.stop_key.load(std::memory_order_relaxed);
     fixed_text<256> who, where;
     if (const g_note_fn note = g_note.load(std::memory_order_acquire); note && stop)
       note({id, stop, at, at_a_channel}, style.names == frame_names::demangled, who, where);

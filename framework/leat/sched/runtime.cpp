@@ -187,9 +187,9 @@ void scheduler::end_from_main() {
     wait_for_others(*this, to_ns(saturating_add(now(), options_.grace)));
   }
   if (live() > 1) {
-    log_warning("sched",
-                "{} Gs did not end within twice the grace of {} after main had returned:", live() - 1,
-                format_duration(options_.grace));
+    const std::size_t left = live() - 1;
+    log_warning("sched", "{} {} did not end within twice the grace of {} after main had returned:", left,
+                left == 1 ? "G" : "Gs", format_duration(options_.grace));
     gs_.each([&](G& g) {
       if (is_left(*this, g)) report_left(g);
     });
@@ -236,13 +236,13 @@ bool scheduler::shut_down_threads() noexcept {
   while (for_sysmon_.dumps() && now_ns() < until) ::usleep(50);
   if (for_sysmon_.dumps()) all = false;
   threads_.each([&](M& m) {
-    if (m.apart.load(std::memory_order_relaxed)) {
+    if (m.hung.apart.load(std::memory_order_relaxed)) {
       (void)::pthread_detach(m.handle);
       all = false;
       return;
     }
     while (!m.exited.load(std::memory_order_acquire)) {
-      m.event.signal();
+      m.rest.event.signal();
       polls_.network().interrupt();
       // One that runs a G without a P, or in a blocking call, is not waited for.
       if (now_ns() > until) break;

@@ -15,7 +15,7 @@
 //   current_scheduler which scheduler runs, and plain threads inside of it
 //   population        how many Gs there are, and who else could wake one
 // What is done with them: round.hpp (where the next G comes from), life.hpp (how an M and a G live and end),
-// report.hpp (what is told).
+// report.hpp (what is reported).
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -81,7 +81,7 @@ world_report simulate(const world_options& o, F&& main) {
   return detail::simulate(o, [](void* arg) { (*static_cast<decltype(call)*>(arg))(); }, &call);
 }
 
-// Seeds o.seed and up. The first that throws is told on stderr with what it takes to run it again, and its exception
+// Seeds o.seed and up. The first that throws is reported on stderr with what it takes to run it again, and its exception
 // comes out of here.
 template <class F>
 void for_each_seed(unsigned seeds, F&& main, const world_options& o = {}) {

@@ -125,9 +125,9 @@ void stop_state::raise(stop_level level, stop_reason why) noexcept {
 }
 
 void leave_stop_source(G& g) noexcept {
-  g.stop_with->remove(g);
-  g.stop_key.store(nullptr, std::memory_order_relaxed);
-  g.stop_with.reset();
+  g.more.stop_with->remove(g);
+  g.more.stop_key.store(nullptr, std::memory_order_relaxed);
+  g.more.stop_with.reset();
   g.extras &= static_cast<std::uint8_t>(~g_has_stop_source);
 }
 

@@ -153,7 +153,7 @@ void sysmon::sample_cpu(std::int64_t now) noexcept {
     if (first || since < 0) m.cpu_counted = used;  // nobody watched; another thread has taken its place
     G* g = m.cur.load(std::memory_order_relaxed);
     if (!g) g = m.caller.load(std::memory_order_relaxed);
-    if (!g || first || since < us || m.apart.load(std::memory_order_relaxed)) return;
+    if (!g || first || since < us || m.hung.apart.load(std::memory_order_relaxed)) return;
     // Its memory stays; what another G has begun to use meanwhile is a sample gone astray.
     g->cpu.store(g->cpu.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(since / us),
                  std::memory_order_relaxed);
@@ -207,7 +207,7 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   M* const m = p.m.load(std::memory_order_acquire);  // pairs with acquire_p
   if (!m) return false;
   // Its G computes there and goes on doing so: not the place for the M that is to run the others.
-  const int busy_cpu = m->last_cpu.load(std::memory_order_relaxed);
+  const int busy_cpu = m->rest.last_cpu.load(std::memory_order_relaxed);
   if (ran < limit) {
     if (status == p_status::running) slice_ends_ = std::min(slice_ends_, p.seen_at + limit);
     if (queued && s_.idle().idle_ps() > 0) s_.idle().wake_if_needed(busy_cpu);
@@ -215,9 +215,9 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   }
   // In user code: one that stands back, or searches, is to wake in time.
   if (status == p_status::running && !m->gate.in_runtime() && m->cur.load(std::memory_order_relaxed) &&
-      !m->unhurried.load(std::memory_order_relaxed)) {
+      !m->rest.unhurried.load(std::memory_order_relaxed)) {
     (void)set_promptness(m->tid.load(std::memory_order_relaxed), promptness::unhurried);
-    m->unhurried.store(true, std::memory_order_relaxed);
+    m->rest.unhurried.store(true, std::memory_order_relaxed);
   }
   // Nobody would use the P: leave it where it is.
   const bool wanted = queued || s_.idle().queued() > 0 || s_.idle().idle_ps() == 0 ||
@@ -264,7 +264,7 @@ bool sysmon::look_at_timers(std::int64_t now) noexcept {
 }
 
 // Where no further thread is to be had, an M that is about to sleep usually takes the P a moment later. When
-// that does not happen: by now there may be one to be had, or else it is told.
+// that does not happen: by now there may be one to be had, or else it is reported.
 void sysmon::look_for_waiting_work(std::int64_t now) noexcept {
   const bool at_limit = s_.threads().full_since() != 0;
   if (!at_limit && !s_.threads().starter().ever_refused()) return;

@@ -16,7 +16,7 @@ M* thread_table::begin(std::unique_ptr<M> fresh, pthread_t& old, std::int64_t no
   ++live_;
   M* m = ended_;
   if (m) {
-    ended_ = m->idle_link;
+    ended_ = m->rest.link;
   } else {
     m = fresh.get();
     m->id = static_cast<unsigned>(all_.size());
@@ -26,14 +26,14 @@ M* thread_table::begin(std::unique_ptr<M> fresh, pthread_t& old, std::int64_t no
   // From here on the end of the runtime waits for it.
   m->exited.store(false, std::memory_order_relaxed);
   old = m->handle.exchange(pthread_t{}, std::memory_order_relaxed);
-  m->idle_link = nullptr;
+  m->rest.link = nullptr;
   return m;
 }
 
 void thread_table::end(M& m) noexcept {
   lock_guard hold(lock_);
   m.exited.store(true, std::memory_order_release);  // with the count: whom stats leaves out has made room
-  m.idle_link = ended_;
+  m.rest.link = ended_;
   ended_ = &m;
   --live_;
 }

@@ -48,21 +48,21 @@ std::exception_ptr failure_of(F f) noexcept {
 namespace {
 
 void apply_own_thread(const G& g) noexcept {
-  if (g.own.cpu >= 0) {
+  if (g.more.own.cpu >= 0) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(static_cast<unsigned>(g.own.cpu), &set);
+    CPU_SET(static_cast<unsigned>(g.more.own.cpu), &set);
     if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof set, &set))
-      log_warning("sched", "'{}' cannot be pinned to CPU {}: {}", g.name, g.own.cpu, std::strerror(e));
+      log_warning("sched", "'{}' cannot be pinned to CPU {}: {}", g.name, g.more.own.cpu, std::strerror(e));
   }
-  if (g.own.priority > 0) {
+  if (g.more.own.priority > 0) {
     sched_param param{};
-    param.sched_priority = g.own.priority;
+    param.sched_priority = g.more.own.priority;
     if (const int e = ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &param))
       log_warning("sched",
                   "'{}' runs without real-time priority {}: {}; it needs CAP_SYS_NICE or a higher "
                   "RLIMIT_RTPRIO (LimitRTPRIO= under systemd)",
-                  g.name, g.own.priority, std::strerror(e));
+                  g.name, g.more.own.priority, std::strerror(e));
   }
 }
 
@@ -73,7 +73,7 @@ void start_locked(M& m, G* g) noexcept {
   m.p.store(nullptr, std::memory_order_relaxed);
   p.m.store(nullptr, std::memory_order_relaxed);
   p.events.add(event_kind::handed_off, g->id);
-  M* own = g->locked_m;
+  M* own = g->more.locked_m;
   if (own) {
     s.idle().give_p(*own, p);
     return;
@@ -99,7 +99,7 @@ void wait_locked(M& m) noexcept {
       return;
     }
     s.idle().be_prompt_again(m);
-    m.event.wait();
+    m.rest.event.wait();
   }
 }
 
@@ -210,8 +210,8 @@ namespace {
 bool take_back(M& m) noexcept {
   scheduler& s = m.sched;
   s.threads().take_back();
-  m.apart.store(false, std::memory_order_relaxed);
-  return !m.demoted.exchange(false, std::memory_order_relaxed) || leave_idle_class(m.former);
+  m.hung.apart.store(false, std::memory_order_relaxed);
+  return !m.hung.demoted.exchange(false, std::memory_order_relaxed) || leave_idle_class(m.hung.former);
 }
 
 // A P that is taken from a G that hangs needs a thread at once, and sysmon, which takes it, makes none: that
@@ -285,7 +285,7 @@ void g0_loop(M& m) noexcept {
     if (s.threads().wants_spare()) [[unlikely]]
       keep_spare(s);
     if (!m.p.load(std::memory_order_relaxed)) {
-      if (m.apart.load(std::memory_order_relaxed) && !take_back(m)) return;
+      if (m.hung.apart.load(std::memory_order_relaxed) && !take_back(m)) return;
       if (m.locked_over) return;
       if (m.locked_g) {
         wait_locked(m);
@@ -342,10 +342,10 @@ void* thread_main(void* arg) {
       log_warning("sched", "cpus: the kernel refused the affinity: {}", std::strerror(e));
   }
   if (m.locked_g) apply_own_thread(*m.locked_g);
-  P* const p = m.next_p;
-  m.next_p = nullptr;
-  m.searching = m.next_searching;
-  m.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
+  P* const p = m.rest.next_p;
+  m.rest.next_p = nullptr;
+  m.searching = m.rest.next_searching;
+  m.rest.last_cpu.store(::sched_getcpu(), std::memory_order_relaxed);
   if (p) round::acquire_p(m, *p);  // none: a spare
   g0_loop(m);
   fiber::thread_slot::store(nullptr);
@@ -365,13 +365,13 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (!m) return nullptr;
   if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->asked.under_way.store(0, std::memory_order_relaxed);  // one for the thread before has gone with it
-  m->unhurried.store(false, std::memory_order_relaxed);
+  m->rest.unhurried.store(false, std::memory_order_relaxed);
   m->picked = locked;
-  m->next_p = p;
-  m->next_searching = searching;
+  m->rest.next_p = p;
+  m->rest.next_searching = searching;
   m->locked_g = locked;
   m->locked_over = false;
-  if (locked) locked->locked_m = m;
+  if (locked) locked->more.locked_m = m;
   m->random = m->id * 2654435761u + 1;
   try {
     m->loot.resize(options_.run_queue);
@@ -380,7 +380,7 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   }
   const int e = m->loot.empty() ? ENOMEM : threads_.starter().start(thread_main, m);
   if (e == 0) return m;  // it notes its handle itself, and may have ended by now
-  if (locked) locked->locked_m = nullptr;
+  if (locked) locked->more.locked_m = nullptr;
   threads_.end(*m);
   if (const unsigned others = threads_.live(); others > 0)
     threads_.starter().tell_once(e, others);  // else run throws

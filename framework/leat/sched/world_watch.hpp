@@ -15,7 +15,7 @@ class world_watch {
 
   explicit world_watch(std::int64_t real_now) noexcept : turned_at_(real_now), moved_at_(real_now) {}
 
-  // `turns`: switches so far; `time`: the world's. Each fault is told once.
+  // `turns`: switches so far; `time`: the world's. Each fault is reported once.
   sight look(std::int64_t real_now, bool busy, std::uint32_t turns, std::int64_t time) noexcept {
     if (!busy || turns != turns_) turned_at_ = real_now;
     if (!busy || time != time_) moved_at_ = real_now;

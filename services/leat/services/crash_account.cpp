@@ -77,7 +77,7 @@ LEAT_UNWATCHED void crash_account::tell(int fd, std::uint64_t) noexcept {
   if (!all || !m) return;
   const sched::G* g = m->cur.load(std::memory_order_relaxed);
   if (!g) g = m->caller.load(std::memory_order_relaxed);
-  const void* const stop = g ? g->stop_with.get() : nullptr;
+  const void* const stop = g ? g->more.stop_with.get() : nullptr;
   if (!stop) return;
   for (const entry& e : all->replicas_) {
     if (e.stop_state.load(std::memory_order_acquire) != stop) continue;

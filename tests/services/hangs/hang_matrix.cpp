@@ -291,7 +291,7 @@ class checks : public leat::process {
     }
     const leat::runtime_stats s = leat::stats();
     leat::sched::scheduler::current()->threads().each(
-        [&](leat::sched::M& m) { inside += m.frozen.load() && spy_saw_inside(m.tid.load()); });
+        [&](leat::sched::M& m) { inside += m.hung.frozen.load() && spy_saw_inside(m.tid.load()); });
     char text[200];
     const int n =
         std::snprintf(text, sizeof text,
