@@ -30,6 +30,13 @@ It is in `framework/leat/base/lost.hpp`.'
 expect 1 'ARCHITECTURE.md:2: `framework/leat/base/lost.hpp` does not exist' documents
 
 put ARCHITECTURE.md ''
+put docs/a.md 'Run `config/speed`, look at `tests/csp/lost_test.cpp`; write `tests/NAME_test.cpp`.'
+expect 1 'docs/a.md:1: `tests/csp/lost_test.cpp` does not exist' documents
+put docs/a.md 'Run `config/speed`; write `tests/NAME_test.cpp`.'
+expect 0 'all links' documents
+put CHANGELOG.md '`framework/leat/base/lost.hpp` is gone.'
+expect 0 'all links' documents
+
 put README.md "$(yes line | head -150)"
 expect 0 'all links' documents
 put README.md "$(yes line | head -151)"

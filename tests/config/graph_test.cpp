@@ -10,6 +10,7 @@
 #include "checking.hpp"
 
 using namespace leat::config;
+using leat::flavour;
 using namespace leat::config::test;
 
 namespace {

@@ -298,17 +298,6 @@ class generator {
 
 // --- in readable form --------------------------------------------------------------------------------------
 
-inline const char* to_string(leat::full f) {
-  switch (f) {
-    case leat::full::block: return "block";
-    case leat::full::drop_newest: return "drop_newest";
-    case leat::full::drop_oldest: return "drop_oldest";
-    case leat::full::latest: return "latest";
-    case leat::full::fail: return "fail";
-  }
-  return "?";
-}
-
 inline std::string place_name(int at) { return at == nil ? std::string("nil") : "c" + std::to_string(at); }
 inline std::string in_us(std::int64_t ns) {
   char text[32];

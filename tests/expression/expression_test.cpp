@@ -41,7 +41,7 @@ TEST_CASE("an integer never wraps: what overflows is missing and counted") {
     CAPTURE(text);
     evaluator e = made(text);
     CHECK(shown(e.run({}, {})) == "missing");
-    CHECK(e.faults(fault::range) == 1);
+    CHECK(e.errors(evaluation_error::range) == 1);
   }
   CHECK(result("-9223372036854775808 % -1") == "0");
 }
@@ -51,7 +51,7 @@ TEST_CASE("a division by zero is missing and counted") {
     CAPTURE(text);
     evaluator e = made(text);
     CHECK(shown(e.run({}, {})) == "missing");
-    CHECK(e.faults(fault::division_by_zero) == 1);
+    CHECK(e.errors(evaluation_error::division_by_zero) == 1);
   }
   CHECK(result("default(1 / 0, 5)") == "5");
 }
@@ -92,7 +92,7 @@ TEST_CASE("texts do not grow without end, in one place, in one run or from run t
     record more = r;
     more["long"] = std::string(1'100'000, 'a');
     CHECK(shown(e.run(more, {})) == "missing");
-    CHECK(e.faults(fault::range) == 1);
+    CHECK(e.errors(evaluation_error::range) == 1);
   }
   CHECK(result("length(t + '-') + length(t + '')", r) == "1400001");
   // As many places as an expression has room for.
@@ -100,7 +100,7 @@ TEST_CASE("texts do not grow without end, in one place, in one run or from run t
   for (int i = 0; i < 1000; ++i) sum += "+''";
   evaluator e = made(sum);
   CHECK(shown(e.run(r, {})) == "missing");
-  CHECK(e.faults(fault::range) == 1);
+  CHECK(e.errors(evaluation_error::range) == 1);
   CHECK(shown(e.run({{"t", "a"}}, {})) == "\"b\"");
   // Each run has another place for its text.
   std::string one = "false";
@@ -113,7 +113,7 @@ TEST_CASE("texts do not grow without end, in one place, in one run or from run t
     CHECK(!each.is_true(next, {}));
   }
   CHECK(each.kept_texts() < 3'000'000);
-  CHECK(each.faults(fault::range) == 0);
+  CHECK(each.errors(evaluation_error::range) == 0);
   CHECK(counted.allocations() > 0);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("null and missing are different things") {
   CHECK(result("nothing == null", pump) == "missing");
   evaluator e = made("none + 1");
   CHECK(shown(e.run(pump, {})) == "missing");
-  CHECK(e.faults(fault::wrong_kind) == 1);
+  CHECK(e.errors(evaluation_error::wrong_kind) == 1);
 }
 
 TEST_CASE("what is missing stays so, unless && or || are settled without it") {
@@ -159,22 +159,22 @@ TEST_CASE("what is missing stays so, unless && or || are settled without it") {
   CHECK(result("(nothing > 1 ? 1 : 2) is missing", pump) == "true");
 }
 
-TEST_CASE("faults are counted by kind, and told in words") {
+TEST_CASE("errors are counted by kind, and said in words") {
   evaluator e = made("value / n > 1 || sensor > 5 || default(extra, 0) > 1");
-  CHECK(!e.new_fault());
+  CHECK(!e.new_error());
   for (int i = 0; i < 3; ++i) CHECK(!e.is_true({{"value", 1}, {"n", 0}, {"sensor", "pump"}}, {}));
-  CHECK(e.faults(fault::division_by_zero) == 3);
-  CHECK(e.faults(fault::wrong_kind) == 3);
-  CHECK(e.faults(fault::missing) == 0);
-  CHECK(e.new_fault() == fault::wrong_kind);
-  CHECK(e.new_fault() == fault::division_by_zero);
-  CHECK(!e.new_fault());
-  CHECK(e.first_of(fault::wrong_kind) ==
+  CHECK(e.errors(evaluation_error::division_by_zero) == 3);
+  CHECK(e.errors(evaluation_error::wrong_kind) == 3);
+  CHECK(e.errors(evaluation_error::missing) == 0);
+  CHECK(e.new_error() == evaluation_error::wrong_kind);
+  CHECK(e.new_error() == evaluation_error::division_by_zero);
+  CHECK(!e.new_error());
+  CHECK(e.first_of(evaluation_error::wrong_kind) ==
         "a value of another kind in `sensor > 5`: a text and a whole number");
-  CHECK(e.first_of(fault::division_by_zero) == "a division by zero in `value / n`");
+  CHECK(e.first_of(evaluation_error::division_by_zero) == "a division by zero in `value / n`");
   CHECK(!e.is_true({}, {}));
-  CHECK(e.faults(fault::missing) == 3);
-  CHECK(e.first_of(fault::missing) == "field 'value' is missing");
+  CHECK(e.errors(evaluation_error::missing) == 3);
+  CHECK(e.first_of(evaluation_error::missing) == "field 'value' is missing");
 }
 
 TEST_CASE("in looks into lists, of the expression and of the record") {
@@ -224,9 +224,9 @@ TEST_CASE("NaN equals nothing and has no place in an order, wherever it comes fr
     CHECK(!equal(nan, v));
     CHECK(!equal(v, nan));
     for (const binary b : {binary::lt, binary::le, binary::gt, binary::ge}) {
-      fault why = fault::none;
+      evaluation_error why = evaluation_error::none;
       CHECK(apply(b, v, nan, {text, 0}, why).is(kind::missing));
-      CHECK(why == fault::range);
+      CHECK(why == evaluation_error::range);
     }
   }
 }
@@ -234,7 +234,7 @@ TEST_CASE("NaN equals nothing and has no place in an order, wherever it comes fr
 TEST_CASE("a number that is none is missing") {
   evaluator e = made("x < 1 || x >= 1");
   CHECK(!e.is_true({{"x", std::numeric_limits<double>::quiet_NaN()}}, {}));
-  CHECK(e.faults(fault::range) == 2);
+  CHECK(e.errors(evaluation_error::range) == 2);
   CHECK(e.is_true({{"x", std::numeric_limits<double>::infinity()}}, {}));
 }
 

@@ -34,10 +34,10 @@ TEST_CASE("rate is the change in a second") {
   evaluator e = made("rate(x)");
   (void)e.run(x(1), {.now = noon});
   CHECK(shown(e.run(x(2), {.now = noon})) == "missing");
-  CHECK(e.faults(fault::division_by_zero) == 1);
+  CHECK(e.errors(evaluation_error::division_by_zero) == 1);
   CHECK(shown(e.run(x(2), {.now = noon + 500ms})) == "2.0");
   CHECK(shown(e.run(x(2), {.now = noon})) == "missing");
-  CHECK(e.faults(fault::range) == 1);
+  CHECK(e.errors(evaluation_error::range) == 1);
   CHECK(shown(e.run(x(4), {.now = noon + 2s, .at = noon + 1s})) == "2.0");
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a record that is late by its own time takes nothing from later ones")
   CHECK(at(1, 1h) == "1.0");
   CHECK(at(2, 13s) == "2.0");
   CHECK(at(4, 14s) == "6.0");
-  CHECK(e.faults(fault::range) == 0);
+  CHECK(e.errors(evaluation_error::range) == 0);
 }
 
 TEST_CASE("late records go into a window that has joined its values, and times that go back are bounded") {
@@ -110,7 +110,7 @@ TEST_CASE("late records go into a window that has joined its values, and times t
   for (int i = 0; i < 1000; ++i) (void)e.run(x(1), {.now = noon, .at = noon + i * 2ms});
   CHECK(shown(e.run(x(1), {.now = noon, .at = noon + 5s})) == "6001");
   memory m({.what = remembering::count, .time = 10s}, 1, std::size_t{1} << 20);
-  fault why = fault::none;
+  evaluation_error why = evaluation_error::none;
   for (int i = 0; i < 5000; ++i)
     (void)m.update({}, operand::of(1.0), {.now = noon, .at = noon - i * 1h}, why);
   CHECK(m.bytes() < 100'000);

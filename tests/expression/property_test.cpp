@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Random expressions over random records: what is compiled and run gives what the reference gives, with the
-// same faults.
+// same errors.
 #include "expression/fixture.hpp"
 
 #include <cstdio>
@@ -177,7 +177,7 @@ field_value to_field(const ref::value& v) {
   return {};
 }
 
-TEST_CASE("any expression gives what the reference gives, fault for fault, record for record") {
+TEST_CASE("any expression gives what the reference gives, error for error, record for record") {
   const char* const given = std::getenv("LEAT_SEED");
   const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
   MESSAGE("LEAT_SEED=" << seed);
@@ -191,7 +191,7 @@ TEST_CASE("any expression gives what the reference gives, fault for fault, recor
     if (!c.result) continue;  // it can never be: a text times a text
     ++run;
     evaluator e(c.result);
-    ref::faults wanted;
+    ref::errors wanted;
     std::int64_t now = 1'000'000'000'000;
     for (int k = 0; k < 6; ++k) {
       now += static_cast<std::int64_t>(random.below(4)) * 500'000'000;
@@ -211,9 +211,10 @@ TEST_CASE("any expression gives what the reference gives, fault for fault, recor
       }
       const ref::value expected = ref::evaluation(fields, now, wanted).run(*t);
       const operand got = e.run(r, {.now = leat::moment(nanoseconds(now))});
-      const ref::faults counted{
-          static_cast<int>(e.faults(fault::missing)), static_cast<int>(e.faults(fault::wrong_kind)),
-          static_cast<int>(e.faults(fault::division_by_zero)), static_cast<int>(e.faults(fault::range))};
+      const ref::errors counted{static_cast<int>(e.errors(evaluation_error::missing)),
+                                static_cast<int>(e.errors(evaluation_error::wrong_kind)),
+                                static_cast<int>(e.errors(evaluation_error::division_by_zero)),
+                                static_cast<int>(e.errors(evaluation_error::range))};
       const bool same = got.is(kind::missing)
                             ? ref::is<ref::missing>(expected)
                             : !ref::is<ref::missing>(expected) && got.value() == to_field(expected);
@@ -222,7 +223,7 @@ TEST_CASE("any expression gives what the reference gives, fault for fault, recor
       INFO(source);
       INFO("record " << k << " " << to_json(r));
       INFO("got " << shown(got));
-      INFO("faults " << counted.missing << ' ' << counted.wrong_kind << ' ' << counted.zero << ' '
+      INFO("errors " << counted.missing << ' ' << counted.wrong_kind << ' ' << counted.zero << ' '
                      << counted.range << ", wanted " << wanted.missing << ' ' << wanted.wrong_kind << ' '
                      << wanted.zero << ' ' << wanted.range);
       CHECK(same);

@@ -36,9 +36,9 @@ bool is(const value& v) {
   return std::holds_alternative<T>(v);
 }
 
-struct faults {
+struct errors {
   int missing = 0, wrong_kind = 0, zero = 0, range = 0;
-  bool operator==(const faults&) const = default;
+  bool operator==(const errors&) const = default;
 };
 
 struct node {
@@ -78,7 +78,7 @@ using fields = std::map<std::string, value>;
 
 class evaluation {
  public:
-  evaluation(const fields& f, std::int64_t now, faults& count) : fields_(f), now_(now), count_(count) {}
+  evaluation(const fields& f, std::int64_t now, errors& count) : fields_(f), now_(now), count_(count) {}
 
   value run(node& n) {
     feed(n);
@@ -153,7 +153,7 @@ class evaluation {
     if (n.name == "min") return least;
     if (n.name == "max") return most;
     const double made = n.name == "sum" ? sum : sum / static_cast<double>(inside.size());
-    // One fault for one operation.
+    // One error for one operation.
     return std::isfinite(made) || is_number(v) || is<missing>(v) ? finite(made) : value(missing());
   }
 
@@ -362,7 +362,7 @@ class evaluation {
 
   const fields& fields_;
   const std::int64_t now_;
-  faults& count_;
+  errors& count_;
 };
 
 }  // namespace leat::expression::test::reference

@@ -27,7 +27,7 @@ read_answer read_pieces(std::string_view bytes, std::size_t at_once) {
   for (; r.good && !bytes.empty(); bytes.remove_prefix(std::min(at_once, bytes.size())))
     r.good = a.feed(bytes.substr(0, at_once));
   if (r.good && !a.complete()) r.good = a.close();
-  require(r.good == a.fault().empty(), "a refusal has a reason");
+  require(r.good == a.error().empty(), "a refusal has a reason");
   require(!r.good || a.complete(), "what is good is whole at its end");
   if (r.good) {
     r.complete = true;

@@ -59,8 +59,8 @@ void check_screen(const json& v) {
 void run(std::string_view input) {
   const remote::json_result r = remote::read_json(input);
   if (!r.value) {
-    require(r.fault.at <= input.size() && !r.fault.text.empty(), "a fault lies within the text");
-    require(r.fault.line > 0 && r.fault.column > 0, "a fault has a place");
+    require(r.error.at <= input.size() && !r.error.text.empty(), "a fault lies within the text");
+    require(r.error.line > 0 && r.error.column > 0, "a fault has a place");
     return;
   }
   check_parts(*r.value, input);

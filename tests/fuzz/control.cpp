@@ -32,7 +32,7 @@ void check_places(const json& v, std::string_view whole, std::size_t depth) {
 void read_as_json(std::string_view input) {
   const remote::json_result r = read_json(input);
   if (!r.value) {
-    require(!r.fault.text.empty() && r.fault.at <= input.size() && r.fault.line >= 1 && r.fault.column >= 1,
+    require(!r.error.text.empty() && r.error.at <= input.size() && r.error.line >= 1 && r.error.column >= 1,
             "what is wrong has a place");
     return;
   }

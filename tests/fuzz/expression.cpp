@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any text as an expression: it is refused with places within it, or runs on records of all kinds without end or fault
+// Any text as an expression: it is refused with places within it, or runs on records of all kinds without end or crash
 // of memory, and twice alike.
 #include <leat/expression/expression.hpp>
 #include <leat/process/message.hpp>
@@ -49,8 +49,8 @@ void run(std::string_view input) {
   const ex::compiled made = ex::compile(input, options);
   require(static_cast<bool>(made.result) == made.found.empty(), "it is refused with a reason, or not at all");
   for (const ex::wrong_part& w : made.found) {
-    require(w.offset <= input.size() && w.length <= input.size() - w.offset, "a fault is within the text");
-    require(!w.why.empty() && !ex::render(input, w).empty(), "a fault is told");
+    require(w.offset <= input.size() && w.length <= input.size() - w.offset, "an error is within the text");
+    require(!w.why.empty() && !ex::render(input, w).empty(), "an error is said");
   }
   if (made.result)
     require(results(made.result) == results(made.result), "the same records give the same results");

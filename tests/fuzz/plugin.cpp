@@ -20,15 +20,15 @@ std::string bytes_of(const plugin_description& d) { return {reinterpret_cast<con
 
 void run(std::string_view input) {
   const services::plugin_in_file p = services::read_plugin(input);
-  require(can_be_shown(p.name) && can_be_shown(p.fault), "what is shown has no control characters");
+  require(can_be_shown(p.name) && can_be_shown(p.error), "what is shown has no control characters");
   require(p.name.size() <= sizeof(plugin_description::name), "a name ends with its field");
   const std::string mark = bytes_of(plugins::describe("", "", "")).substr(0, plugin_description::mark_size);
-  if (p.fault.empty()) require(input.find(mark) != input.npos, "a plug-in has the mark");
+  if (p.error.empty()) require(input.find(mark) != input.npos, "a plug-in has the mark");
   // A mark in front, as a text of the program might have it, changes nothing.
   if (input.size() < 4) return;
   const std::string text = std::string(input.substr(0, 4)) + mark + std::string(sizeof(std::uint32_t), '\1') +
                            std::string(input.substr(4));
-  if (p.fault.empty()) (void)services::read_plugin(text);
+  if (p.error.empty()) (void)services::read_plugin(text);
 }
 
 inputs seeds() {

@@ -84,7 +84,7 @@ TEST_CASE("who does not answer is waited for no longer than was said") {
   const setting s([](const fake_request&) { return fake_deployment::answer{"HTTP/1.1 200 OK\r\n", true}; });
   const time_point begin = now();
   const asked a = ask(s.at, {.target = "/v1/state"}, 50ms);
-  CHECK(a.fault.starts_with("it does not answer within 50ms"));
+  CHECK(a.error.starts_with("it does not answer within 50ms"));
   CHECK(now() - begin >= 50ms);
 }
 
@@ -92,10 +92,10 @@ TEST_CASE("nobody there is told apart from one that fails") {
   const runtime_folder folder;
   const asked a = ask({.name = "x", .path = folder.socket("x")}, {.target = "/"}, 45s);
   CHECK(a.nobody);
-  CHECK(a.fault.find("No such file") != std::string::npos);
+  CHECK(a.error.find("No such file") != std::string::npos);
   const asked b = ask({.name = "x", .path = '/' + std::string(200, 'x')}, {.target = "/"}, 45s);
   CHECK_FALSE(b.nobody);
-  CHECK(b.fault.find("too long") != std::string::npos);
+  CHECK(b.error.find("too long") != std::string::npos);
 }
 
 TEST_CASE("a query holds any name") {

@@ -11,7 +11,7 @@ namespace {
 struct seen {
   bool good = true, complete = false;
   int status = 0;
-  std::string body, fault;
+  std::string body, error;
   friend bool operator==(const seen&, const seen&) = default;
 };
 
@@ -24,7 +24,7 @@ seen read(std::string_view bytes, std::size_t at_once, bool closes = true) {
   s.complete = a.complete();
   s.status = a.status();
   s.body = a.body();
-  s.fault = a.fault();
+  s.error = a.error();
   return s;
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("what ends too early, or is no answer, is told") {
       const seen s = read(text, at_once);
       CHECK_FALSE(s.good);
       CHECK_FALSE(s.complete);
-      CHECK_FALSE(s.fault.empty());
+      CHECK_FALSE(s.error.empty());
     }
 }
 

@@ -15,7 +15,7 @@ namespace {
 json good(std::string_view text) {
   json_result r = read_json(text);
   CAPTURE(std::string(text));
-  CAPTURE(r.fault.text);
+  CAPTURE(r.error.text);
   REQUIRE(r.value);
   return std::move(*r.value);
 }
@@ -79,9 +79,9 @@ TEST_CASE("what is not JSON is refused with its place") {
     CAPTURE(given);
     const json_result r = read_json(given);
     CHECK_FALSE(r.value);
-    CHECK_FALSE(r.fault.text.empty());
-    CHECK(r.fault.line == static_cast<std::size_t>(line));
-    CHECK(r.fault.column == static_cast<std::size_t>(column));
+    CHECK_FALSE(r.error.text.empty());
+    CHECK(r.error.line == static_cast<std::size_t>(line));
+    CHECK(r.error.column == static_cast<std::size_t>(column));
   }
 }
 

@@ -49,6 +49,14 @@ const screen_line* line_with(const screen& lines, std::string_view part) {
 
 }  // namespace
 
+TEST_CASE("the first line tells how many threads of processes that hung have not come back") {
+  CHECK(summary_text(sample()).find("fenced") == std::string::npos);
+  std::string text = test::sample_state();
+  text.replace(text.find("\"threads\":5"), 11, "\"threads\":5,\"fenced\":2,\"frozen\":1");
+  CHECK(summary_text(read_state(*read_json(text).value))
+            .ends_with("  pid 4711  delay 400us  fenced 2  frozen 1"));
+}
+
 TEST_CASE("the screen at 80x24") {
   const screen s = draw_top(sample(), nullptr, {}, {80, 24});
   CHECK(all_text(s) ==

@@ -93,10 +93,10 @@ struct bench {
   set_outcome set(std::initializer_list<change> all, not_live others = not_live::refuse) {
     return set_settings(*process.type, process.settings, store, table_of(all), others);
   }
-  std::string fault(std::initializer_list<change> all) {
+  std::string error(std::initializer_list<change> all) {
     const set_outcome o = set(all);
     CHECK(o.set.empty());
-    return o.faults.empty() ? "" : o.faults.front().key + ": " + o.faults.front().text;
+    return o.errors.empty() ? "" : o.errors.front().key + ": " + o.errors.front().text;
   }
 };
 
@@ -104,32 +104,32 @@ struct bench {
 
 TEST_CASE("a change is checked as a line of a file is, and told by its key") {
   bench b;
-  CHECK(b.fault({{"low", value("5")}}).starts_with("low: 'low' must be an integer, not text"));
-  CHECK(b.fault({{"low", value(101)}}) == "low: 'low' is 101; allowed: 0 to 100");
-  CHECK(b.fault({{"pause", value(5)}}) ==
+  CHECK(b.error({{"low", value("5")}}).starts_with("low: 'low' must be an integer, not text"));
+  CHECK(b.error({{"low", value(101)}}) == "low: 'low' is 101; allowed: 0 to 100");
+  CHECK(b.error({{"pause", value(5)}}) ==
         "pause: 'pause' must be a duration such as \"250ms\", not an integer");
-  CHECK(b.fault({{"pause", value("5 parsecs")}}).starts_with("pause: 'pause' is not a duration"));
-  CHECK(b.fault({{"pause", value("1us")}}) == "pause: 'pause' is \"1us\"; allowed: at least \"1ms\"");
-  CHECK(b.fault({{"lov", value(5)}}) == "lov: unknown setting 'lov' of 'tunable'; did you mean 'low'?");
-  CHECK(b.fault({{"low", value()}}) == "low: 'low' must be given a value");
-  CHECK(b.fault({}) == ": no setting is given: name each with its value");
-  CHECK(b.set({{"low", value(101)}, {"high", value(-1)}}).faults.size() == 2);
+  CHECK(b.error({{"pause", value("5 parsecs")}}).starts_with("pause: 'pause' is not a duration"));
+  CHECK(b.error({{"pause", value("1us")}}) == "pause: 'pause' is \"1us\"; allowed: at least \"1ms\"");
+  CHECK(b.error({{"lov", value(5)}}) == "lov: unknown setting 'lov' of 'tunable'; did you mean 'low'?");
+  CHECK(b.error({{"low", value()}}) == "low: 'low' must be given a value");
+  CHECK(b.error({}) == ": no setting is given: name each with its value");
+  CHECK(b.set({{"low", value(101)}, {"high", value(-1)}}).errors.size() == 2);
   CHECK_FALSE(b.store.all_set());
 }
 
 TEST_CASE("settings that depend on one another are checked together, with all that was set before") {
   bench b;
-  CHECK(b.fault({{"low", value(50)}}) == "low: 'tunable': `low` is above `high`");
+  CHECK(b.error({{"low", value(50)}}) == "low: 'tunable': `low` is above `high`");
   CHECK(b.set({{"low", value(50)}, {"high", value(60)}}).set == std::vector<std::string>{"low", "high"});
   CHECK(b.set({{"low", value(55)}}).set == std::vector<std::string>{"low"});
-  CHECK_FALSE(b.fault({{"high", value(52)}}).empty());
+  CHECK_FALSE(b.error({{"high", value(52)}}).empty());
   CHECK(*b.store.all_set()->find("high") == value(60));
 }
 
 TEST_CASE("what is not live is refused with all that comes with it, or kept for a restart") {
   bench b;
   set_outcome o = b.set({{"low", value(3)}, {"fixed", value(8)}});
-  CHECK(o.faults.empty());
+  CHECK(o.errors.empty());
   CHECK(o.set.empty());
   CHECK(o.not_live == std::vector<std::string>{"fixed"});
   CHECK_FALSE(b.store.all_set());
@@ -168,12 +168,12 @@ TEST_CASE("a set reaches all replicas of a process that runs, and those that are
       return std::count(all.begin(), all.end(), n);
     };
     CHECK(eventually([&] { return count(2007) == 2; }));
-    CHECK(set({{"low", value(3)}}).faults.empty());
+    CHECK(set({{"low", value(3)}}).errors.empty());
     CHECK(eventually([&] { return count(3007) == 2; }));
     // Not live: from the next incarnations on.
-    CHECK(set({{"fixed", value(8)}}, not_live::keep).faults.empty());
+    CHECK(set({{"fixed", value(8)}}, not_live::keep).errors.empty());
     failures_wanted = 2;
-    CHECK(set({{"low", value(4)}}).faults.empty());
+    CHECK(set({{"low", value(4)}}).errors.empty());
     CHECK(eventually([&] { return count(4007) == 2 && count(4008) == 2; }));
     stop.send(15);
     CHECK_FALSE(runs.get().failed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A configuration as it was written: names and places, each key checked by itself, nothing yet looked up. The
+// A configuration as it was written: names and locations, each key checked by itself, nothing yet looked up. The
 // reader makes it, resolve() makes a plan of it; there is no other way from one to the other.
 #pragma once
 

@@ -10,7 +10,7 @@
 #include <leat/config/reader.hpp>
 #include <leat/config/resolve.hpp>
 #include <leat/config/set_argument.hpp>
-#include <leat/config/text_place.hpp>
+#include <leat/config/text_location.hpp>
 
 namespace leat::config {
 
@@ -76,7 +76,7 @@ void finish(checked& out, const parsed_files& files, const environment_fn& envir
   out.stand_ins = m.stand_ins;
   if (how.simulation == options::stand_ins::checked && out.plan && has_stand_ins(files))
     check_simulated(out, files, sets, classes, how);
-  place_parts(out.sources, out.found);
+  locate_parts(out.sources, out.found);
   if (how.expand && files.complete) out.expanded = expanded_files(m, files.plugins, out.found);
   out.found.tell_uses(out.sources);
   out.found.sort();

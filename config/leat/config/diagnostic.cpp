@@ -23,11 +23,11 @@ diagnostic& diagnostics::remark(std::string_view rule, source_location at, std::
 }
 
 void diagnostics::expanded(source_location at, expansion e) {
-  expansions_.insert_or_assign(place(at.file, at.line, at.column), std::move(e));
+  expansions_.insert_or_assign(location(at.file, at.line, at.column), std::move(e));
 }
 
 expansion* diagnostics::expansion_at(source_location at) noexcept {
-  const auto found = expansions_.find(place(at.file, at.line, at.column));
+  const auto found = expansions_.find(location(at.file, at.line, at.column));
   return found == expansions_.end() ? nullptr : &found->second;
 }
 
@@ -54,7 +54,7 @@ void diagnostics::tell_uses(const source_set& sources) {
     std::size_t index;
     std::size_t uses;
   };
-  std::map<std::tuple<severity, place, std::string>, told> first;
+  std::map<std::tuple<severity, location, std::string>, told> first;
   std::vector<diagnostic> kept;
   errors_ = 0;
   for (diagnostic& f : all_) {
@@ -76,7 +76,7 @@ void diagnostics::tell_uses(const source_set& sources) {
     for (diagnostic_note& n : f.notes) to_origin(n.at);
     for (diagnostic_note& n : uses) to_origin(n.at);
     const auto [same, fresh] =
-        first.try_emplace({f.severity, place(f.at.file, f.at.line, f.at.column), std::move(text)},
+        first.try_emplace({f.severity, location(f.at.file, f.at.line, f.at.column), std::move(text)},
                           told{kept.size(), used ? 1u : 0u});
     if (!fresh && used) {
       std::vector<diagnostic_note>& notes = kept[same->second.index].notes;

@@ -22,7 +22,7 @@ struct diagnostic_note {
   std::string text;  // printed behind the carets
 };
 
-// A part of a value that is a text: its place is found when the file is at hand (text_place.hpp).
+// A part of a value that is a text: its place is found when the file is at hand (text_location.hpp).
 struct text_part {
   std::string text = {};
   std::size_t offset = 0, length = 0;  // length 0: none
@@ -68,17 +68,17 @@ class diagnostics {
   void expanded(source_location at, expansion e);
   expansion* expansion_at(source_location at) noexcept;
 
-  // Finds in uses of a text (source_set::add_use) are told at the text, with notes of the uses. The same find
+  // Finds in uses of a text (source_set::add_use) are reported at the text, with notes of the uses. The same find
   // in several uses is one.
   void tell_uses(const source_set& sources);
 
  private:
-  using place = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // file, line, column
+  using location = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // file, line, column
 
   std::vector<diagnostic> all_;
   std::vector<diagnostic> remarks_;
   std::size_t errors_ = 0;
-  std::map<place, expansion> expansions_;
+  std::map<location, expansion> expansions_;
 };
 
 }  // namespace leat::config

@@ -163,11 +163,11 @@ value expand(const value& tree, const expand_scope& scope, diagnostics& found) {
     if (*scope.budget == 0) return value();
     --*scope.budget;
   }
-  const auto place = [&](source_location at) {
+  const auto location = [&](source_location at) {
     if (scope.file && at.known()) at.file = *scope.file;
     return at;
   };
-  const source_location at = place(tree.at());
+  const source_location at = location(tree.at());
   if (const auto* text = tree.get_if<std::string>()) {
     if (!scope.spend(text->size())) return value();
     if (text->find("${") == std::string::npos) return value(*text, at);
@@ -189,7 +189,7 @@ value expand(const value& tree, const expand_scope& scope, diagnostics& found) {
     out.reserve(table->size());
     for (const value_member& m : *table) {
       if (!scope.spend(m.key.size())) break;
-      out.push_back(value_member{m.key, place(m.key_at), expand(m.value, scope, found)});
+      out.push_back(value_member{m.key, location(m.key_at), expand(m.value, scope, found)});
     }
     return value(std::move(out), at);
   }

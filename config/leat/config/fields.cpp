@@ -481,9 +481,9 @@ class field_check {
     }
     const record_field* found = known->find(c.key);
     field_steps steps;
-    const field_path_fault fault = parse_field_path(c.key, steps);
-    if (!found && !fault.why.empty()) {
-      d_.found.error("key", c.key_at, "'key' is not the path of a field: " + fault.why);
+    const field_path_error error = parse_field_path(c.key, steps);
+    if (!found && !error.why.empty()) {
+      d_.found.error("key", c.key_at, "'key' is not the path of a field: " + error.why);
       return;
     }
     std::string path;

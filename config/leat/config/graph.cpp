@@ -121,20 +121,6 @@ std::vector<index> shortest_cycle(const graph& g, index start, const std::vector
 
 }  // namespace
 
-const char* to_string(flavour f) noexcept {
-  switch (f) {
-    case flavour::single: return "single";
-    case flavour::many: return "many";
-    case flavour::latest: return "latest";
-    case flavour::rendezvous: return "rendezvous";
-    case flavour::broadcast: return "broadcast";
-    case flavour::keyed: return "keyed";
-    case flavour::latest_by_key: return "latest by key";
-    case flavour::stored: return "stored";
-  }
-  return "?";
-}
-
 user_count count_users(const plan& p, const channel_plan& c) {
   user_count out;
   const auto users = [&](const endpoint& e) {

@@ -6,22 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include <leat/base/flavour.hpp>
 #include <leat/config/plan.hpp>
 
 namespace leat::config {
-
-// How a channel works inside, by the declared topology.
-enum class flavour : std::uint8_t {
-  single,      // one writer, one reader: a ring without locks
-  many,        // any number: a ring with a lock
-  latest,      // one value, the last
-  rendezvous,  // no room: they meet
-  broadcast,   // every reading process has its own ring
-  keyed,       // every reading replica has its own, and gets the values of its keys
-  latest_by_key,
-  stored,  // in a file, and as far as they fit in memory
-};
-const char* to_string(flavour f) noexcept;
 
 // Gs that may send or receive, replicas counted.
 struct user_count {
@@ -34,7 +22,8 @@ user_count count_users(const plan& p, const channel_plan& c);
 // Replicas of the processes that read it.
 unsigned reading_replicas(const plan& p, const channel_plan& c);
 
-// A channel that copies to a single reading process is no broadcast: it has that reader's policy.
+// How a channel works inside, by the declared topology. One that copies to a single reading process is no
+// broadcast: it has that reader's policy.
 flavour choose_flavour(const plan& p, const channel_plan& c);
 
 // What a send meets when the channel is full, as far as it is the same for all readers.

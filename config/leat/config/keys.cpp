@@ -8,6 +8,8 @@
 #include <utility>
 
 #include <leat/base/check.hpp>
+#include <leat/base/full.hpp>
+#include <leat/base/runtime_keys.hpp>
 
 namespace leat::config {
 
@@ -58,7 +60,10 @@ setting_schema operator|(setting_schema s, T default_value) {
 }
 
 setting_schema stack(const char* name) {
-  return {.name = name, .kind = kind::size, .least = size_of(16 * kilo), .most = size_of(8 * mega)};
+  return {.name = name,
+          .kind = kind::size,
+          .least = size_of(runtime_options::min_stack),
+          .most = size_of(runtime_options::max_stack)};
 }
 
 // The fields have no defaults here: what a process leaves out is the supervisor's.
@@ -257,7 +262,7 @@ setting_schema memory() {
       {setting(text("type"), "what its ports say", "name of the message type; must agree with the ports"),
        setting(integer("capacity", 0, 1 << 24) | 64,
                "values it holds, with `key` for each replica; 0: sender and receiver meet"),
-       setting(choice("full", to_names(policy_names)) | "block", "what a send does when it is full"),
+       setting(choice("full", to_names(full_names)) | "block", "what a send does when it is full"),
        setting(text("key"), "none",
                "field of its messages, as `\"sensor\"` or `\"where.room\"`: values of one key go to one "
                "replica of "
@@ -284,24 +289,33 @@ setting_schema memory() {
                "is refused and its sender fails")}};
 }
 
+template <class T>
+key_info key_of(const runtime_key<T>& key) {
+  using limit = typename runtime_key<T>::limit;
+  const auto value_of = [&](const limit& l) {
+    if constexpr (std::is_same_v<limit, std::optional<bool>> ||
+                  std::is_same_v<limit, std::optional<nanoseconds>>) {
+      return value(*l);
+    } else {
+      return key.kind == kind::size ? size_of(*l) : value(static_cast<std::int64_t>(*l));
+    }
+  };
+  setting_schema s{.name = key.name, .kind = key.kind};
+  if (key.least) s.least = value_of(key.least);
+  if (key.most) s.most = value_of(key.most);
+  if (key.word) return word_or(key.word, std::move(s), key.help);
+  s.default_value = value_of(limit(runtime_options{}.*key.member));
+  return setting(std::move(s), key.help);
+}
+
 [[gnu::noinline]] key_section runtime_section() {
   setting_schema cpus{.name = "cpus", .kind = kind::list};
   cpus.element.push_back(integer("", 0, 1023));
-  return {"runtime",
-          "[runtime]",
-          {word_or("auto", integer("procs", 1, 1024), "P count; auto: the CPUs that it may use"),
-           setting(integer("run_queue", 1, 1 << 20) | 256, "local queue capacity of a P"),
-           word_or("auto", integer("spinning", 0, 1024), "most spinning Ms; auto: half of the busy Ps"),
-           setting(integer("max_threads", 1, 1'000'000) | 10000, "most Ms"),
-           setting(integer("max_quarantined", 0, 1'000'000) | 64,
-                   "most hung Gs taken away: kept stacks, frozen threads"),
-           setting(duration("slice", 100us, 1h) | 10ms, "then the P is retaken"),
-           setting(stack("stack") | byte_size{64 * kilo}, "default stack of a G"),
-           setting(cpus, "as the process", "CPUs that the Ms may use"),
-           setting(memory(), "no limit", "limits of memory"),
-           word_or("off", duration("trace", 1ms, 24h), "a line about the scheduler, this often"),
-           setting(duration("grace", 0ns, 1h) | 200ms, "for Gs that are left at the end"),
-           setting(boolean("stack_census") | false, "measure stack use by name; costs a page fault per G")}};
+  std::vector<key_info> keys;
+  for_each_runtime_key([&](const auto& key) { keys.push_back(key_of(key)); });
+  keys.push_back(setting(cpus, "as the process", "CPUs that the Ms may use"));
+  keys.push_back(setting(memory(), "no limit", "limits of memory"));
+  return {"runtime", "[runtime]", std::move(keys)};
 }
 
 [[gnu::noinline]] key_section supervisor_section() {
@@ -351,22 +365,25 @@ std::string validate_control_name(const std::string& text) {
   name.validate_text = validate_control_name;
   setting_schema hosts{.name = "hosts", .kind = kind::list};
   hosts.element.push_back(text(""));
-  return {"control",
-          "[control]",
-          {setting(std::move(name), "the first file's name without .toml",
-                   "of the deployment, for `leat -d NAME`"),
-           setting(boolean("socket") | true,
-                   "a Unix socket for `leat ps`, `leat top` and the other verbs, for this user and root"),
-           setting(std::move(listen), "no TCP",
-                   "also by TCP, with the inspector page; who connects there may only look, unless "
-                   "`token_file` is given"),
-           setting(std::move(hosts), "this machine's names and addresses",
-                   "what browsers may call the TCP door; anything else is refused"),
-           setting(text("token_file"), "nobody may change anything by TCP",
-                   "a file whose first line opens the rest of the TCP door, as `Authorization: Bearer`"),
-           setting(integer("clients", 1, 10'000) | 64, "connections at a time, of each door"),
-           setting(duration("blame_after", 100ms, 24h) | 5s,
-                   "how long somebody holds up others until the log says who")}};
+  return {
+      "control",
+      "[control]",
+      {setting(std::move(name), "the first file's name without .toml",
+               "of the deployment, for `leat -d NAME`"),
+       setting(boolean("socket") | true,
+               "a Unix socket for `leat ps`, `leat top` and the other verbs, for this user and root"),
+       setting(std::move(listen), "no TCP",
+               "also by TCP, with the inspector page; who connects there may only look, unless "
+               "`token_file` is given"),
+       setting(std::move(hosts), "this machine's names and addresses",
+               "what browsers may call the TCP door; anything else is refused"),
+       setting(text("token_file"), "nobody may change anything by TCP",
+               "a file whose first line opens the rest of the TCP door, as `Authorization: Bearer`"),
+       setting(
+           integer("clients", 1, 10'000) | 64,
+           "connections at a time, of each door; from 16 on, three quarters of them from one address by TCP"),
+       setting(duration("blame_after", 100ms, 24h) | 5s,
+               "how long somebody holds up others until the log says who")}};
 }
 
 std::vector<key_section> make_sections() {

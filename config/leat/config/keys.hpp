@@ -48,7 +48,6 @@ const std::vector<key_section>& all_sections();
 const key_section& section_of(std::string_view name);
 
 inline constexpr int grammar_version = 1;
-inline constexpr std::string_view policy_names[] = {"block", "drop-newest", "drop-oldest", "latest", "fail"};
 inline constexpr std::string_view delivery_names[] = {"at-most-once", "at-least-once"};
 
 // The tables of docs/configuration.md.

@@ -105,7 +105,7 @@ class scanner {
   }
 
   void mistaken(source_location at, const std::string& text) {
-    if (!out_.mistake) out_.mistake = outline::fault{at, "bad TOML: " + text};
+    if (!out_.mistake) out_.mistake = outline::error{at, "bad TOML: " + text};
   }
 
   // a . "b" . c, into path; stops in front of what follows.
@@ -261,7 +261,7 @@ class scanner {
     mistaken(at, "text needs quotes" + (has_quotes ? std::string() : ": \"" + std::string(word) + '"'));
   }
 
-  void refuse(std::string text) { out_.refused = outline::fault{here(), std::move(text)}; }
+  void refuse(std::string text) { out_.refused = outline::error{here(), std::move(text)}; }
 
   std::string_view text_;
   std::uint32_t file_;

@@ -28,17 +28,17 @@ struct outline {
     std::size_t length = 0;       // in bytes, of what `at` spans
     std::uint32_t last_line = 0;  // where its value ends
   };
-  struct fault {
+  struct error {
     source_location at = {};
     std::string text = {};
   };
 
   std::vector<statement> statements = {};
-  std::optional<fault> refused = {};  // the scan ended there
+  std::optional<error> refused = {};  // the scan ended there
   // The first of the mistakes that are made most, said at the place where it is made: a string that is never
   // closed, a text without quotes, an inline table that goes on behind its line or has a comma at its end.
   // None of them is TOML; the parser complains too, of what it meets there or later.
-  std::optional<fault> mistake = {};
+  std::optional<error> mistake = {};
   // Characters behind a line-ending backslash, where the parser looks for blanks; as escapes they do no harm.
   std::vector<std::size_t> to_escape = {};
 };

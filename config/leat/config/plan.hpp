@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A checked configuration. Everything is resolved: names have become indexes, texts have become values,
-// defaults are filled in. Only places are left to tell where a thing was written. Made by check() alone.
+// defaults are filled in. Only locations are left to say where a thing was written. Made by check() alone.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,6 @@
 namespace leat::config {
 
 using index = std::uint32_t;
-
-const char* to_string(full f) noexcept;  // as in a file: "drop-newest"
 
 enum class delivery : std::uint8_t { at_most_once, at_least_once };
 enum class limit_action : std::uint8_t { stop_service, exit };

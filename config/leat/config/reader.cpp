@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include <leat/base/runtime_keys.hpp>
 #include <leat/config/keys.hpp>
 #include <leat/config/section.hpp>
 #include <leat/config/values.hpp>
@@ -251,16 +252,9 @@ service_builder read_service(const merged_service& m, const source_set& sources,
 void read_runtime(const value& raw, builder& b, diagnostics& found) {
   const section s("runtime", raw, "[runtime]", raw.at(), found);
   runtime_plan& r = b.runtime;
-  r.procs = s.get<unsigned>("procs");
-  r.run_queue = s.get<unsigned>("run_queue").value_or(r.run_queue);
-  r.spinning = s.get<unsigned>("spinning");
-  r.max_threads = s.get<unsigned>("max_threads").value_or(r.max_threads);
-  r.max_quarantined = s.get<unsigned>("max_quarantined").value_or(r.max_quarantined);
-  r.slice = s.get<nanoseconds>("slice").value_or(r.slice);
-  r.stack = s.get<std::size_t>("stack").value_or(r.stack);
-  r.trace = s.get<nanoseconds>("trace").value_or(r.trace);
-  r.grace = s.get<nanoseconds>("grace").value_or(r.grace);
-  r.stack_census = s.get<bool>("stack_census").value_or(r.stack_census);
+  for_each_runtime_key([&]<class T>(const runtime_key<T>& key) {
+    if (const auto given = s.get<typename limited_as<T>::type>(key.name)) r.*key.member = *given;
+  });
   if (const value* cpus = s.find("cpus"))
     for (const value& v : cpus->get<value::list>()) {
       r.cpus.push_back(static_cast<unsigned>(v.get<std::int64_t>()));

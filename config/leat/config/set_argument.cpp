@@ -35,7 +35,7 @@ class set_reader {
 
   // {a = {b = VALUE}} of a.b=VALUE.
   std::optional<value> run() {
-    if (text_.find_first_of("\n\r") != std::string::npos) return fault(0, 0, "a value to set has one line");
+    if (text_.find_first_of("\n\r") != std::string::npos) return error(0, 0, "a value to set has one line");
     if (!path()) return std::nullopt;
     std::optional<value> v = read_value();
     if (!v) return std::nullopt;
@@ -49,13 +49,13 @@ class set_reader {
   }
 
  private:
-  source_location place(std::size_t from, std::size_t to) const {
+  source_location location(std::size_t from, std::size_t to) const {
     return {file_, 1, characters_of(std::string_view(text_).substr(0, from)) + 1,
             std::max(1u, characters_of(std::string_view(text_).substr(from, to - from)))};
   }
 
-  std::nullopt_t fault(std::size_t from, std::size_t to, const std::string& what) {
-    found_.error("set", place(from, to), what);
+  std::nullopt_t error(std::size_t from, std::size_t to, const std::string& what) {
+    found_.error("set", location(from, to), what);
     return std::nullopt;
   }
 
@@ -67,19 +67,19 @@ class set_reader {
       std::string name;
       if (quote) {
         const std::size_t close = text_.find(quote, i + 1);
-        if (close == std::string::npos) return fault(from, text_.size(), "this quote is not closed"), false;
+        if (close == std::string::npos) return error(from, text_.size(), "this quote is not closed"), false;
         name = text_.substr(i + 1, close - i - 1);
         i = close + 1;
       } else {
         i = std::min(text_.find_first_of(".=", i), text_.size());
         name = text_.substr(from, i - from);
       }
-      if (name.empty()) return fault(from, i, "a name is missing here" + std::string(forms)), false;
-      parts_.push_back({std::move(name), place(from, i)});
+      if (name.empty()) return error(from, i, "a name is missing here" + std::string(forms)), false;
+      parts_.push_back({std::move(name), location(from, i)});
       if (i < text_.size() && text_[i] == '=') break;
       if (i >= text_.size())
-        return fault(0, text_.size(), "'=' and a value are missing" + std::string(forms)), false;
-      if (text_[i] != '.') return fault(i, i + 1, "'.' or '=' is missing here"), false;
+        return error(0, text_.size(), "'=' and a value are missing" + std::string(forms)), false;
+      if (text_[i] != '.') return error(i, i + 1, "'.' or '=' is missing here"), false;
       ++i;
     }
     equals_ = i;
@@ -94,13 +94,13 @@ class set_reader {
       least = second == "service" ? 3 : 4;
     }
     if (parts_.size() >= least) return true;
-    fault(0, equals_, "'" + text_.substr(0, equals_) + "' names no key" + std::string(forms));
+    error(0, equals_, "'" + text_.substr(0, equals_) + "' names no key" + std::string(forms));
     return false;
   }
 
   std::optional<value> read_value() {
     const std::string rest = text_.substr(equals_ + 1);
-    const source_location at = place(equals_ + 1, text_.size());
+    const source_location at = location(equals_ + 1, text_.size());
     const std::size_t begin = rest.find_first_not_of(' ');
     if (begin == std::string::npos) return value(std::string(), at);
     // The path is blanked, so that columns are those of the argument.

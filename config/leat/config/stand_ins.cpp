@@ -20,7 +20,7 @@ value table_of(const std::string& key, source_location at, value inner) {
   return value(std::move(one), at);
 }
 
-// The table without keys that are none of [simulate.NAME]; these have been told.
+// The table without keys that are none of [simulate.NAME]; these have been reported.
 value known_keys(const value_member& m, diagnostics& found) {
   const key_section& grammar = section_of("simulate");
   std::vector<std::string_view> names;

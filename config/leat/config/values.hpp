@@ -28,7 +28,7 @@ struct table_words {
 value check_table(const std::vector<setting_schema>& wanted, const value& raw, const table_words& words,
                   diagnostics& found);
 
-// What the class says of it; a fault without a place of its own is told at `otherwise`. False: it is wrong.
+// What the class says of it; an error without a location of its own is reported at `otherwise`. False: it is wrong.
 bool ask_validator(value_validator validate, const value& v, source_location otherwise,
                    const std::string& what, diagnostics& found);
 

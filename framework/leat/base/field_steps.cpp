@@ -16,7 +16,7 @@ class path_parser {
  public:
   path_parser(std::string_view text, field_steps& to) : text_(text), to_(to) {}
 
-  field_path_fault parse() {
+  field_path_error parse() {
     if (text_.empty()) return {"a path is empty", 0};
     for (bool first = true; fault_.why.empty() && at_ < text_.size(); first = false) {
       if (to_.size() == most_field_steps) {
@@ -87,12 +87,12 @@ class path_parser {
   const std::string_view text_;
   field_steps& to_;
   std::size_t at_ = 0;
-  field_path_fault fault_;
+  field_path_error fault_;
 };
 
 }  // namespace
 
-field_path_fault parse_field_path(std::string_view text, field_steps& to) {
+field_path_error parse_field_path(std::string_view text, field_steps& to) {
   to.clear();
   return path_parser(text, to).parse();
 }

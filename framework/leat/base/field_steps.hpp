@@ -27,12 +27,12 @@ using field_steps = std::vector<field_step>;
 inline constexpr std::size_t most_field_steps = 32;
 inline constexpr std::size_t largest_field_index = 65'535;
 
-struct field_path_fault {
+struct field_path_error {
   std::string why;     // "" if there is none
   std::size_t at = 0;  // bytes from the start
 };
-// Into `to`, which is empty if there is a fault.
-field_path_fault parse_field_path(std::string_view text, field_steps& to);
+// Into `to`, which is empty if there is an error.
+field_path_error parse_field_path(std::string_view text, field_steps& to);
 
 void append_field_name(std::string& to, std::string_view name);  // ".lat", or "lat" if it is the first
 void append_field_index(std::string& to, std::size_t index);     // "[0]"

@@ -157,7 +157,7 @@ static void wait_for_reader() noexcept {
 void put_log_line(std::string_view line) noexcept {
   {
     const hold lock;
-    // Once a line is lost, those after it are too, until the gap has been told.
+    // Once a line is lost, those after it are too, until the gap has been reported.
     if (kept.lost > 0 || room - kept.size < line.size()) {
       ++kept.lost;
     } else {

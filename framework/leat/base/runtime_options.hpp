@@ -9,8 +9,8 @@
 
 namespace leat {
 
-// The keys of [runtime]. Empty optionals mean "auto". check_options (sched/options.hpp) says what is
-// wrong with them; leat::run throws std::invalid_argument with that text.
+// The keys of [runtime]; their limits are in runtime_keys.hpp. Empty optionals mean "auto". check_options
+// (sched/options.hpp) says what is wrong with them; leat::run throws std::invalid_argument with that text.
 struct runtime_options {
   std::optional<unsigned> procs = {};     // P count; auto: the CPUs we may use, capped by the cgroup's quota
   unsigned run_queue = 256;               // local queue capacity of a P
@@ -26,6 +26,7 @@ struct runtime_options {
 
   static constexpr unsigned max_procs = 1024;
   static constexpr unsigned max_run_queue = 1u << 20;
+  static constexpr std::size_t min_stack = 16 * 1024, max_stack = 8 * 1024 * 1024;
 };
 
 }  // namespace leat

@@ -52,6 +52,7 @@
 #include <utility>
 
 #include <leat/base/atom.hpp>
+#include <leat/base/flavour.hpp>
 #include <leat/base/full.hpp>
 #include <leat/csp/wait.hpp>
 
@@ -71,24 +72,6 @@ struct channel_options {
   unsigned writers = 0, readers = 0;
   std::string name = {};  // for reports
 };
-
-// What a channel is, for those who look at it; the framework does not decide by it.
-enum class flavour : std::uint8_t {
-  rendezvous,
-  many,
-  latest,
-  single,
-  broadcast,
-  broadcast_reader,
-  ticker,
-  merged,  // an end that receives from several channels
-  fan,     // an end that sends to several
-  keyed,   // an end that sends each value to one of several, by its key
-  latest_by_key,
-  gated,  // an end that is looked at (gate.hpp)
-  other,
-};
-const char* to_string(flavour f) noexcept;
 
 // The first argument of a channel's constructor: every reader gets every value (channel::subscribe).
 struct broadcast_t {
@@ -310,7 +293,7 @@ class channel_base {
 
   void report_closed_twice() const noexcept;
 
-  // As a wait is told; null: none.
+  // As a wait is reported; null: none.
   const char* c_name() const noexcept { return name_.get(); }
 
  private:

@@ -44,7 +44,7 @@ struct compiled {
   std::vector<wrong_part> found = {};
 };
 
-// A fault of grammar ends it; of faults of kind it finds all.
+// A syntax error ends it; of type errors it finds all.
 compiled compile(std::string_view source, const compile_options& how = {});
 
 // The fields that it reads, by their first names or as a whole; for those who must know before it runs.

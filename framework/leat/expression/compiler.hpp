@@ -2,8 +2,8 @@
 //
 // One pass over the text: it reads words, checks kinds and writes instructions as it goes. Not installed.
 //
-// Each part returns what it is: which kinds its value may have, and its place. After a fault of kind it may be
-// anything, so that one mistake is told once. A fault of grammar throws `stop`, which compile() catches.
+// Each part returns what it is: which kinds its value may have, and its place. After a type error it may be
+// anything, so that one mistake is reported once. A syntax error throws `stop`, which compile() catches.
 #pragma once
 #include <optional>
 #include <string>

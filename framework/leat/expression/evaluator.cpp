@@ -21,7 +21,7 @@ inline void join(operand& a, const operand& b, bool deciding) noexcept {
 
 }  // namespace
 
-const char* to_string(fault f) noexcept {
+const char* to_string(evaluation_error f) noexcept {
   constexpr const char* words[] = {"none", "a missing field", "a value of another kind", "a division by zero",
                                    "a value out of range"};
   return words[static_cast<std::size_t>(f)];
@@ -57,10 +57,10 @@ evaluator::evaluator(std::shared_ptr<const program> p)
 inline void evaluator::settle(operand& v, const span& at) {
   if (v.is(kind::boolean) || v.is(kind::missing)) [[likely]]
     return;
-  v = failed(fault::wrong_kind, at, "expected true or false");
+  v = failed(evaluation_error::wrong_kind, at, "expected true or false");
 }
 
-void evaluator::execute(const record& r, const moments& when) {
+void evaluator::execute(const record& r, const record_times& when) {
   made_ = 0;
   if (kept_ > program_->longest_text) [[unlikely]]
     free_texts();
@@ -68,7 +68,7 @@ void evaluator::execute(const record& r, const moments& when) {
   run(program_->main, r, when);
 }
 
-void evaluator::run(const code& c, const record& r, const moments& when) {
+void evaluator::run(const code& c, const record& r, const record_times& when) {
   operand* top = stack_.data();  // behind the last
   const instruction* const steps = c.steps.data();
   const std::size_t end = c.steps.size();
@@ -80,9 +80,9 @@ void evaluator::run(const code& c, const record& r, const moments& when) {
       case opcode::slot: *top++ = slots_[i.index]; break;
       case opcode::now: *top++ = operand::of(when.now); break;
       case opcode::negate: {
-        fault why = fault::none;
+        evaluation_error why = evaluation_error::none;
         top[-1] = negate(top[-1], why);
-        if (why != fault::none) (void)failed(why, c.places[pc]);
+        if (why != evaluation_error::none) (void)failed(why, c.places[pc]);
         break;
       }
       case opcode::not_:
@@ -180,8 +180,9 @@ const field_value* evaluator::find(std::size_t number, const record& r) noexcept
 
 operand evaluator::load(std::size_t number, const record& r, bool quiet, const span& at) {
   const operand v = operand::of(find(number, r));
-  if (v.is(kind::missing) && !quiet) return failed(fault::missing, at, program_->paths[number].text);
-  if (v.is(kind::real) && std::isnan(v.real())) return failed(fault::range, at);
+  if (v.is(kind::missing) && !quiet)
+    return failed(evaluation_error::missing, at, program_->paths[number].text);
+  if (v.is(kind::real) && std::isnan(v.real())) return failed(evaluation_error::range, at);
   return v;
 }
 
@@ -203,13 +204,14 @@ void evaluator::free_texts() {
 
 operand evaluator::binary_of(binary what, const operand& a, const operand& b, std::string& text,
                              const span& at) {
-  fault why = fault::none;
+  evaluation_error why = evaluation_error::none;
   const std::size_t before = text.capacity();
   const operand out = apply(what, a, b, room_in(text), why);
   if (out.is(kind::text)) count_text(text, before, out);
-  if (why == fault::none) [[likely]]
+  if (why == evaluation_error::none) [[likely]]
     return out;
-  if (why != fault::wrong_kind || counts_[static_cast<std::size_t>(why)] > 0) return failed(why, at);
+  if (why != evaluation_error::wrong_kind || counts_[static_cast<std::size_t>(why)] > 0)
+    return failed(why, at);
   return failed(why, at, in_words(a.kind()) + " and " + in_words(b.kind()));
 }
 
@@ -225,7 +227,7 @@ operand evaluator::among(const operand* v, std::size_t n) const noexcept {
 
 operand evaluator::in_list(const operand& v, const operand& list, const span& at) {
   if (v.is(kind::missing) || list.is(kind::missing)) return {};
-  if (!list.is(kind::list)) return failed(fault::wrong_kind, at, "expected a list");
+  if (!list.is(kind::list)) return failed(evaluation_error::wrong_kind, at, "expected a list");
   const field_list& all = *list.whole().list();
   return operand::of(
       std::any_of(all.begin(), all.end(), [&](const field_value& e) { return equal(v, operand::of(&e)); }));
@@ -241,24 +243,25 @@ operand evaluator::called(const instruction& i, const operand* arguments, const 
       return {};
     }
     if (!schema.takes[std::min<std::size_t>(n, 2)].has(all[n].kind()))
-      return failed(fault::wrong_kind, at, in_words(all[n].kind()));
+      return failed(evaluation_error::wrong_kind, at, in_words(all[n].kind()));
   }
-  fault why = fault::none;
+  evaluation_error why = evaluation_error::none;
   std::string& text = texts_[i.index];
   const std::size_t before = text.capacity();
   const operand out = expression::call(which, all, room_in(text), why);
   count_text(text, before, out);
-  return why == fault::none ? out : failed(why, at);
+  return why == evaluation_error::none ? out : failed(why, at);
 }
 
-void evaluator::feed(const instruction& i, const operand* arguments, const moments& when, const span& at) {
+void evaluator::feed(const instruction& i, const operand* arguments, const record_times& when,
+                     const span& at) {
   operand& slot = slots_[i.index];
   std::string_view key;
   if (i.count > 0) {
     const operand& k = arguments[1];
     if (k.is(kind::missing)) return void(slot = {});  // told when it was read
     if (!(scalar | kind::null).has(k.kind()))
-      return void(slot = failed(fault::wrong_kind, at, "a key is a single value"));
+      return void(slot = failed(evaluation_error::wrong_kind, at, "a key is a single value"));
     key_.clear();
     if (k.is(kind::text))
       key = k.text();
@@ -267,18 +270,19 @@ void evaluator::feed(const instruction& i, const operand* arguments, const momen
   }
   if (key.size() > program_->longest_text ||
       (arguments[0].is(kind::text) && arguments[0].text().size() > program_->longest_text))
-    return void(slot = failed(fault::range, at, "a text is too long to be remembered"));
-  fault why = fault::none;
+    return void(slot = failed(evaluation_error::range, at, "a text is too long to be remembered"));
+  evaluation_error why = evaluation_error::none;
   slot = memories_[i.index].update(key, arguments[0], when, why);
-  if (why != fault::none) (void)failed(why, at);
+  if (why != evaluation_error::none) (void)failed(why, at);
 }
 
-operand evaluator::failed(fault f, const span& at, std::string_view detail) {
+operand evaluator::failed(evaluation_error f, const span& at, std::string_view detail) {
   const auto n = static_cast<std::size_t>(f);
   if (counts_[n]++ == 0) {
-    first_[n] = f == fault::missing ? "field '" + std::string(detail) + "' is missing"
-                                    : std::string(to_string(f)) + " in `" + std::string(source(at)) + '`';
-    if (f != fault::missing && !detail.empty()) first_[n] += ": " + std::string(detail);
+    first_[n] = f == evaluation_error::missing
+                    ? "field '" + std::string(detail) + "' is missing"
+                    : std::string(to_string(f)) + " in `" + std::string(source(at)) + '`';
+    if (f != evaluation_error::missing && !detail.empty()) first_[n] += ": " + std::string(detail);
   }
   return {};
 }
@@ -287,9 +291,9 @@ std::string_view evaluator::source(const span& at) const noexcept {
   return std::string_view(program_->source).substr(std::min(at.offset, program_->source.size()), at.length);
 }
 
-std::optional<fault> evaluator::new_fault() noexcept {
-  for (std::size_t n = 1; n < fault_kinds; ++n)
-    if (counts_[n] > 0 && !std::exchange(told_[n], true)) return static_cast<fault>(n);
+std::optional<evaluation_error> evaluator::new_error() noexcept {
+  for (std::size_t n = 1; n < error_kinds; ++n)
+    if (counts_[n] > 0 && !std::exchange(told_[n], true)) return static_cast<evaluation_error>(n);
   return std::nullopt;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Runs a program on one record after the other. Keeps what previous, rate and windows remember, where fields were in
-// the last record, and the faults that there were.
+// the last record, and the errors that there were.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace leat::expression {
 
-const char* to_string(fault f) noexcept;  // "division by zero"
+const char* to_string(evaluation_error f) noexcept;  // "division by zero"
 
 // One G.
 class evaluator {
@@ -25,27 +25,29 @@ class evaluator {
   explicit evaluator(std::shared_ptr<const program> p);
 
   // Good until the next run, and as long as the record is.
-  operand run(const record& r, const moments& when) {
+  operand run(const record& r, const record_times& when) {
     execute(r, when);
     return stack_.front();
   }
-  bool is_true(const record& r, const moments& when) {
+  bool is_true(const record& r, const record_times& when) {
     execute(r, when);
     return stack_.front().is_true();
   }
 
-  std::uint64_t faults(fault f) const noexcept { return counts_[static_cast<std::size_t>(f)]; }
-  // A kind of fault that has come up and was not asked for yet; each comes once.
-  std::optional<fault> new_fault() noexcept;
+  std::uint64_t errors(evaluation_error f) const noexcept { return counts_[static_cast<std::size_t>(f)]; }
+  // A kind of error that has come up and was not asked for yet; each comes once.
+  std::optional<evaluation_error> new_error() noexcept;
   // The first of its kind, in words: "field 'value' is missing".
-  const std::string& first_of(fault f) const noexcept { return first_[static_cast<std::size_t>(f)]; }
+  const std::string& first_of(evaluation_error f) const noexcept {
+    return first_[static_cast<std::size_t>(f)];
+  }
   const program& of() const noexcept { return *program_; }
   // Bytes that the places of texts take.
   std::size_t kept_texts() const noexcept { return kept_; }
 
  private:
-  void execute(const record& r, const moments& when);
-  void run(const code& c, const record& r, const moments& when);
+  void execute(const record& r, const record_times& when);
+  void run(const code& c, const record& r, const record_times& when);
   const field_value* find(std::size_t path, const record& r) noexcept;
   operand load(std::size_t path, const record& r, bool quiet, const span& at);
   operand called(const instruction& i, const operand* arguments, const span& at);
@@ -56,8 +58,8 @@ class evaluator {
   void count_text(const std::string& text, std::size_t room_before, const operand& made) noexcept;
   void free_texts();
   void settle(operand& v, const span& at);
-  void feed(const instruction& i, const operand* arguments, const moments& when, const span& at);
-  operand failed(fault f, const span& at, std::string_view detail = {});
+  void feed(const instruction& i, const operand* arguments, const record_times& when, const span& at);
+  operand failed(evaluation_error f, const span& at, std::string_view detail = {});
   std::string_view source(const span& at) const noexcept;
 
   std::shared_ptr<const program> program_;
@@ -70,9 +72,9 @@ class evaluator {
   std::vector<memory> memories_;
   std::vector<std::size_t> positions_;  // by path: of its field, or of its first step
   std::string key_;
-  std::array<std::uint64_t, fault_kinds> counts_{};
-  std::array<std::string, fault_kinds> first_{};
-  std::array<bool, fault_kinds> told_{};
+  std::array<std::uint64_t, error_kinds> counts_{};
+  std::array<std::string, error_kinds> first_{};
+  std::array<bool, error_kinds> told_{};
 };
 
 }  // namespace leat::expression

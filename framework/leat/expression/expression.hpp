@@ -31,7 +31,7 @@
 // real; durations and moments have the arithmetic of the calendar.
 //
 // An expression is total: it has no loops, and every operation has a result. What cannot be computed is *missing*,
-// and is counted as a fault of one of these kinds:
+// and is counted as an error of one of these kinds:
 //
 //   missing            a field that is not there (not counted right before `is`, nor in default(x, y))
 //   wrong_kind         a value of another kind than the operation takes, null included

@@ -14,16 +14,16 @@
 namespace leat::expression {
 namespace {
 
-operand failed_as(fault f, fault& why) noexcept {
+operand failed_as(evaluation_error f, evaluation_error& why) noexcept {
   why = f;
   return {};
 }
-operand if_finite(double v, fault& why) noexcept {
-  return std::isfinite(v) ? operand::of(v) : failed_as(fault::range, why);
+operand if_finite(double v, evaluation_error& why) noexcept {
+  return std::isfinite(v) ? operand::of(v) : failed_as(evaluation_error::range, why);
 }
-operand if_whole(double v, fault& why) noexcept {
+operand if_whole(double v, evaluation_error& why) noexcept {
   constexpr double limit = 9223372036854775808.0;
-  if (!(v >= -limit && v < limit)) return failed_as(fault::range, why);
+  if (!(v >= -limit && v < limit)) return failed_as(evaluation_error::range, why);
   return operand::of(static_cast<std::int64_t>(v));
 }
 operand made(const std::string& text) noexcept { return operand::of(std::string_view(text)); }
@@ -47,15 +47,16 @@ std::size_t find_in(std::string_view text, std::string_view part, std::size_t fr
   return at ? static_cast<std::size_t>(static_cast<const char*>(at) - text.data()) : std::string_view::npos;
 }
 
-operand change_case(std::string_view from, const text_room& to, char first, char last, fault& why) {
-  if (from.size() > to.longest) return failed_as(fault::range, why);
+operand change_case(std::string_view from, const text_room& to, char first, char last,
+                    evaluation_error& why) {
+  if (from.size() > to.longest) return failed_as(evaluation_error::range, why);
   to.text.assign(from);
   for (char& c : to.text)
     if (c >= first && c <= last) c = static_cast<char>(c ^ 0x20);
   return made(to.text);
 }
 
-operand to_number(const operand& v, fault& why) noexcept {
+operand to_number(const operand& v, evaluation_error& why) noexcept {
   if (v.is(kind::boolean)) return operand::of(std::int64_t{v.is_true()});
   if (!v.is(kind::text)) return v;
   const std::string_view t = v.text();
@@ -65,40 +66,41 @@ operand to_number(const operand& v, fault& why) noexcept {
     return operand::of(whole);
   double real = 0;
   const auto got = std::from_chars(t.data(), end, real);
-  return got.ec == std::errc() && got.ptr == end ? if_finite(real, why) : failed_as(fault::range, why);
+  return got.ec == std::errc() && got.ptr == end ? if_finite(real, why)
+                                                 : failed_as(evaluation_error::range, why);
 }
 
-operand rounded(std::span<const operand> a, fault& why) noexcept {
+operand rounded(std::span<const operand> a, evaluation_error& why) noexcept {
   if (a.size() == 1) return a[0].is(kind::integer) ? a[0] : if_whole(std::round(a[0].real()), why);
   constexpr std::int64_t most_digits = 15;
-  if (a[1].integer() < 0 || a[1].integer() > most_digits) return failed_as(fault::range, why);
+  if (a[1].integer() < 0 || a[1].integer() > most_digits) return failed_as(evaluation_error::range, why);
   if (a[0].is(kind::integer)) return operand::of(a[0].as_real());
   const double scale = std::pow(10.0, static_cast<double>(a[1].integer()));
   const double scaled = a[0].real() * scale;
   return if_finite(std::isfinite(scaled) ? std::round(scaled) / scale : a[0].real(), why);
 }
 
-operand to_whole(double (*how)(double), const operand& v, fault& why) noexcept {
+operand to_whole(double (*how)(double), const operand& v, evaluation_error& why) noexcept {
   return v.is(kind::integer) ? v : if_whole(how(v.real()), why);
 }
 
 // Least or greatest, by the sign of `wanted`.
-operand extreme(std::span<const operand> a, int wanted, fault& why) noexcept {
+operand extreme(std::span<const operand> a, int wanted, evaluation_error& why) noexcept {
   operand best = a[0];
   for (const operand& v : a.subspan(1)) {
     if (result_of(binary::lt, best.kind(), v.kind()) == kind::missing)
-      return failed_as(fault::wrong_kind, why);
+      return failed_as(evaluation_error::wrong_kind, why);
     if (compare(v, best) * wanted > 0) best = v;
   }
   return best;
 }
 
-operand absolute(const operand& v, fault& why) noexcept {
+operand absolute(const operand& v, evaluation_error& why) noexcept {
   if (v.is(kind::real)) return operand::of(std::fabs(v.real()));
   return v.integer() < 0 ? negate(v, why) : v;
 }
 
-operand replaced(std::span<const operand> a, const text_room& room, fault& why) {
+operand replaced(std::span<const operand> a, const text_room& room, evaluation_error& why) {
   const std::string_view from = a[0].text(), part = a[1].text(), by = a[2].text();
   if (part.empty()) return a[0];
   std::string& text = room.text;
@@ -113,16 +115,16 @@ operand replaced(std::span<const operand> a, const text_room& room, fault& why) 
     const bool last = next == std::string_view::npos;
     if (!append(from.substr(i, last ? next : next - i)) || (!last && !append(by))) {
       std::string().swap(text);
-      return failed_as(fault::range, why);
+      return failed_as(evaluation_error::range, why);
     }
     if (last) return made(text);
     i = next + part.size();
   }
 }
 
-operand part_of_text(std::span<const operand> a, fault& why) noexcept {
+operand part_of_text(std::span<const operand> a, evaluation_error& why) noexcept {
   const std::int64_t from = a[1].integer();
-  if (from < 0 || (a.size() > 2 && a[2].integer() < 0)) return failed_as(fault::range, why);
+  if (from < 0 || (a.size() > 2 && a[2].integer() < 0)) return failed_as(evaluation_error::range, why);
   const std::string_view rest = a[0].text().substr(character_at(a[0].text(), from));
   return operand::of(a.size() > 2 ? rest.substr(0, character_at(rest, a[2].integer())) : rest);
 }
@@ -151,10 +153,10 @@ operand in_calendar(function f, const operand& v) noexcept {
   }
 }
 
-operand from_text(function f, const operand& v, fault& why) {
+operand from_text(function f, const operand& v, evaluation_error& why) {
   if (!v.is(kind::text)) return v;
   const auto got = f == function::moment ? shapes::parse_moment(v.text()) : shapes::signed_duration(v.text());
-  if (!got) return failed_as(fault::range, why);
+  if (!got) return failed_as(evaluation_error::range, why);
   return f == function::moment ? operand::of(leat::moment(nanoseconds(*got)))
                                : operand::of(nanoseconds(*got));
 }
@@ -173,7 +175,7 @@ std::string_view name_of(kind k) noexcept {
 
 }  // namespace
 
-operand call(function f, std::span<const operand> a, const text_room& room, fault& why) {
+operand call(function f, std::span<const operand> a, const text_room& room, evaluation_error& why) {
   switch (f) {
     case function::abs: return absolute(a[0], why);
     case function::ceil: return to_whole(std::ceil, a[0], why);
@@ -209,7 +211,7 @@ operand call(function f, std::span<const operand> a, const text_room& room, faul
       if (a[0].is(kind::text)) return a[0];
       room.text.clear();
       append_text(a[0], room.text);
-      return room.text.size() > room.longest ? failed_as(fault::range, why) : made(room.text);
+      return room.text.size() > room.longest ? failed_as(evaluation_error::range, why) : made(room.text);
     case function::duration:
     case function::moment: return from_text(f, a[0], why);
     default: return in_calendar(f, a[0]);

@@ -67,7 +67,7 @@ std::vector<std::string_view> function_names();
 kinds result_of(const function_schema& f, std::span<const kinds> arguments);
 
 // None of the arguments is missing, but those of default_. Each is of a kind that the function takes.
-operand call(function f, std::span<const operand> arguments, const text_room& room, fault& why);
+operand call(function f, std::span<const operand> arguments, const text_room& room, evaluation_error& why);
 
 // As to_text of a field: "71.5", "250ms". Of a scalar, or null.
 void append_text(const operand& v, std::string& to);

@@ -18,7 +18,7 @@ std::int64_t since(std::int64_t earlier, std::int64_t later) noexcept {
   return d;
 }
 
-operand failed_to(fault f, fault& why) noexcept {
+operand failed_to(evaluation_error f, evaluation_error& why) noexcept {
   why = f;
   return {};
 }
@@ -139,7 +139,8 @@ void memory::keep_to_bytes() {
   while (bytes_ > most_bytes_ && states_.size() > 1) forget_oldest();
 }
 
-operand memory::update(std::string_view key, const operand& v, const moments& when, fault& why) {
+operand memory::update(std::string_view key, const operand& v, const record_times& when,
+                       evaluation_error& why) {
   state& s = plan_.keyed || states_.empty() ? find(key) : states_.front();
   const std::int64_t at = when.at.value_or(when.now).time_since_epoch().count();
   const operand out = plan_.what == remembering::previous ? previous(s, v, why)
@@ -149,7 +150,7 @@ operand memory::update(std::string_view key, const operand& v, const moments& wh
   return out;
 }
 
-operand memory::numbers(state& s, const operand& v, const moments& when, fault& why) const {
+operand memory::numbers(state& s, const operand& v, const record_times& when, evaluation_error& why) const {
   const std::int64_t now = when.at.value_or(when.now).time_since_epoch().count();
   // A clock was set back; but a record with its own time is late.
   if (!when.at) s.numbers.set_back(plan_, now);
@@ -158,16 +159,16 @@ operand memory::numbers(state& s, const operand& v, const moments& when, fault& 
   if (usable)
     s.numbers.add(plan_, v.as_real(), now);
   else if (!v.is(kind::missing))
-    why = v.is_number() ? fault::range : fault::wrong_kind;
+    why = v.is_number() ? evaluation_error::range : evaluation_error::wrong_kind;
   const operand out = s.numbers.result(plan_, now);
   if (!out.is(kind::real) || std::isfinite(out.real())) return out;
-  return failed_to(why == fault::none ? fault::range : why, why);
+  return failed_to(why == evaluation_error::none ? evaluation_error::range : why, why);
 }
 
-operand memory::previous(state& s, const operand& v, fault& why) const {
+operand memory::previous(state& s, const operand& v, evaluation_error& why) const {
   const bool fits = scalar.has(v.kind()) || v.is(kind::null);
   if (!fits) {
-    if (!v.is(kind::missing)) why = fault::wrong_kind;
+    if (!v.is(kind::missing)) why = evaluation_error::wrong_kind;
     return s.last.get();
   }
   std::swap(s.before, s.last);
@@ -175,21 +176,21 @@ operand memory::previous(state& s, const operand& v, fault& why) const {
   return s.before.get();
 }
 
-operand memory::rate(state& s, const operand& v, std::int64_t at, fault& why) const {
+operand memory::rate(state& s, const operand& v, std::int64_t at, evaluation_error& why) const {
   if (v.is(kind::missing)) return {};
   if (!v.is_number() || !std::isfinite(v.as_real()))
-    return failed_to(v.is_number() ? fault::range : fault::wrong_kind, why);
+    return failed_to(v.is_number() ? evaluation_error::range : evaluation_error::wrong_kind, why);
   const bool first = s.last.value.is(kind::missing);
   const std::int64_t gap = first ? 0 : since(s.at, at);
   // The next one is measured from the older of two at one moment.
-  if (!first && gap == 0) return failed_to(fault::division_by_zero, why);
+  if (!first && gap == 0) return failed_to(evaluation_error::division_by_zero, why);
   const operand before = s.last.get();
   s.last.set(v);
   s.at = at;
   if (first) return {};
-  if (gap < 0) return failed_to(fault::range, why);
+  if (gap < 0) return failed_to(evaluation_error::range, why);
   const double change = (v.as_real() - before.as_real()) / (static_cast<double>(gap) / 1e9);
-  return std::isfinite(change) ? operand::of(change) : failed_to(fault::range, why);
+  return std::isfinite(change) ? operand::of(change) : failed_to(evaluation_error::range, why);
 }
 
 }  // namespace leat::expression

@@ -22,7 +22,7 @@
 namespace leat::expression {
 
 // When it is, and of which time the record is: what rate and windows go by.
-struct moments {
+struct record_times {
   leat::moment now = {};
   std::optional<leat::moment> at = {};  // none: now
 };
@@ -69,7 +69,7 @@ class memory {
   memory(memory&&) = default;
 
   // The result for this record, which is remembered.
-  operand update(std::string_view key, const operand& v, const moments& when, fault& why);
+  operand update(std::string_view key, const operand& v, const record_times& when, evaluation_error& why);
   std::size_t keys() const noexcept { return states_.size(); }
   std::size_t bytes() const noexcept { return bytes_; }  // if they are limited
 
@@ -96,9 +96,9 @@ class memory {
   state& find(std::string_view key);
   void forget_oldest();
   void keep_to_bytes();
-  operand numbers(state& s, const operand& v, const moments& when, fault& why) const;
-  operand previous(state& s, const operand& v, fault& why) const;
-  operand rate(state& s, const operand& v, std::int64_t at, fault& why) const;
+  operand numbers(state& s, const operand& v, const record_times& when, evaluation_error& why) const;
+  operand previous(state& s, const operand& v, evaluation_error& why) const;
+  operand rate(state& s, const operand& v, std::int64_t at, evaluation_error& why) const;
 
   memory_plan plan_;
   std::size_t most_, most_bytes_;

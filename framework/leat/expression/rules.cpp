@@ -48,13 +48,13 @@ kind comparison(binary b, kind left, kind right) noexcept {
   return kind::missing;
 }
 
-operand failed(fault f, fault& why) noexcept {
+operand failed(evaluation_error f, evaluation_error& why) noexcept {
   why = f;
   return {};
 }
 
-operand finite(double v, fault& why) noexcept {
-  return std::isfinite(v) ? operand::of(v) : failed(fault::range, why);
+operand finite(double v, evaluation_error& why) noexcept {
+  return std::isfinite(v) ? operand::of(v) : failed(evaluation_error::range, why);
 }
 
 // A number of nanoseconds, rounded.
@@ -73,7 +73,7 @@ operand of_kind(kind k, std::int64_t v) noexcept {
 }
 
 // Of integers, and of the nanoseconds of durations and moments.
-operand whole(binary b, kind result, std::int64_t x, std::int64_t y, fault& why) noexcept {
+operand whole(binary b, kind result, std::int64_t x, std::int64_t y, evaluation_error& why) noexcept {
   std::int64_t out = 0;
   bool over = false;
   switch (b) {
@@ -81,25 +81,25 @@ operand whole(binary b, kind result, std::int64_t x, std::int64_t y, fault& why)
     case binary::subtract: over = __builtin_sub_overflow(x, y, &out); break;
     case binary::multiply: over = __builtin_mul_overflow(x, y, &out); break;
     default:
-      if (y == 0) return failed(fault::division_by_zero, why);
+      if (y == 0) return failed(evaluation_error::division_by_zero, why);
       out = y == -1 ? 0 : x % y;  // the least number % -1 overflows in the processor
       break;
   }
-  return over ? failed(fault::range, why) : of_kind(result, out);
+  return over ? failed(evaluation_error::range, why) : of_kind(result, out);
 }
 
-operand of_reals(binary b, double x, double y, fault& why) noexcept {
+operand of_reals(binary b, double x, double y, evaluation_error& why) noexcept {
   switch (b) {
     case binary::add: return finite(x + y, why);
     case binary::subtract: return finite(x - y, why);
     case binary::multiply: return finite(x * y, why);
     default: break;
   }
-  if (y == 0) return failed(fault::division_by_zero, why);
+  if (y == 0) return failed(evaluation_error::division_by_zero, why);
   return finite(b == binary::divide ? x / y : std::fmod(x, y), why);
 }
 
-operand of_durations(binary b, const operand& left, const operand& right, fault& why) noexcept {
+operand of_durations(binary b, const operand& left, const operand& right, evaluation_error& why) noexcept {
   const bool both = left.is(kind::duration) && right.is(kind::duration);
   if (b == binary::divide && both)
     return of_reals(b, static_cast<double>(left.integer()), static_cast<double>(right.integer()), why);
@@ -110,7 +110,8 @@ operand of_durations(binary b, const operand& left, const operand& right, fault&
   const operand scaled = of_reals(b, static_cast<double>(time.integer()), factor.as_real(), why);
   if (scaled.is(kind::missing)) return scaled;
   std::int64_t ns = 0;
-  return to_nanoseconds(scaled.real(), ns) ? operand::of(nanoseconds(ns)) : failed(fault::range, why);
+  return to_nanoseconds(scaled.real(), ns) ? operand::of(nanoseconds(ns))
+                                           : failed(evaluation_error::range, why);
 }
 
 int order(auto a, auto b) noexcept { return a < b ? -1 : b < a ? 1 : 0; }
@@ -175,18 +176,19 @@ bool equal(const operand& a, const operand& b) noexcept {
   return a.kind() == b.kind() && (a.is(kind::null) || (scalar.has(a.kind()) && compare(a, b) == 0));
 }
 
-operand apply(binary b, const operand& left, const operand& right, const text_room& room, fault& why) {
+operand apply(binary b, const operand& left, const operand& right, const text_room& room,
+              evaluation_error& why) {
   if (left.is(kind::missing) || right.is(kind::missing)) return {};
   const kind result = result_of(b, left.kind(), right.kind());
-  if (result == kind::missing) return failed(fault::wrong_kind, why);
+  if (result == kind::missing) return failed(evaluation_error::wrong_kind, why);
   if (b == binary::eq) return operand::of(equal(left, right));
   if (b == binary::ne) return operand::of(!equal(left, right));
   if (is_comparison(b))
-    return is_nan(left) || is_nan(right) ? failed(fault::range, why)
+    return is_nan(left) || is_nan(right) ? failed(evaluation_error::range, why)
                                          : operand::of(verdict(b, compare(left, right)));
   if (result == kind::text) {
     if (left.text().size() > room.longest || right.text().size() > room.longest - left.text().size())
-      return failed(fault::range, why);
+      return failed(evaluation_error::range, why);
     // The left side may be in `text` itself only if this very place made it, and then it was used up before.
     room.text.assign(left.text());
     room.text.append(right.text());
@@ -200,13 +202,13 @@ operand apply(binary b, const operand& left, const operand& right, const text_ro
   return of_durations(b, left, right, why);
 }
 
-operand negate(const operand& v, fault& why) noexcept {
+operand negate(const operand& v, evaluation_error& why) noexcept {
   switch (v.kind()) {
     case kind::missing: return {};
     case kind::real: return operand::of(-v.real());
     case kind::integer:
     case kind::duration: return whole(binary::subtract, v.kind(), 0, v.integer(), why);
-    default: return failed(fault::wrong_kind, why);
+    default: return failed(evaluation_error::wrong_kind, why);
   }
 }
 

@@ -23,8 +23,8 @@ namespace leat::expression {
 enum class binary : std::uint8_t { add, subtract, multiply, divide, remainder, eq, ne, lt, le, gt, ge };
 const char* to_string(binary b) noexcept;
 
-enum class fault : std::uint8_t { none, missing, wrong_kind, division_by_zero, range };
-inline constexpr std::size_t fault_kinds = 5;
+enum class evaluation_error : std::uint8_t { none, missing, wrong_kind, division_by_zero, range };
+inline constexpr std::size_t error_kinds = 5;
 
 // Missing: there is no such operation.
 kind result_of(binary b, kind left, kind right) noexcept;
@@ -42,8 +42,9 @@ struct text_room {
   std::size_t longest;
 };
 
-// What is missing stays so without a fault.
-operand apply(binary b, const operand& left, const operand& right, const text_room& room, fault& why);
-operand negate(const operand& v, fault& why) noexcept;
+// What is missing stays so without an error.
+operand apply(binary b, const operand& left, const operand& right, const text_room& room,
+              evaluation_error& why);
+operand negate(const operand& v, evaluation_error& why) noexcept;
 
 }  // namespace leat::expression

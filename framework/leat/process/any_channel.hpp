@@ -69,7 +69,7 @@ struct port_type {
 
 namespace ports {
 
-// What travels, and what is told of it.
+// What travels, and what is said of it.
 template <class T>
 struct content {
   using message = T;
@@ -218,7 +218,7 @@ class any_channel {
   csp::ref<csp::channel_base> state_;
 };
 
-// Throws wiring_error if it carries something that cannot be told as a record.
+// Throws wiring_error if it carries something that cannot be shown as a record.
 void check_converts(const any_channel& c);
 
 // The same C++ type. Two plug-ins may have a description each of a type that they share.

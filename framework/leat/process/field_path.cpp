@@ -64,11 +64,11 @@ field_value& reach(record& r, const std::string& text, std::span<const field_ste
 
 field_path field_path::parse(std::string_view text) {
   field_steps steps;
-  const field_path_fault fault = parse_field_path(text, steps);
-  if (!fault.why.empty())
+  const field_path_error error = parse_field_path(text, steps);
+  if (!error.why.empty())
     throw message_error(
-        "'" + std::string(text) + "', character " + std::to_string(fault.at + 1) + ": " + fault.why,
-        fault.at);
+        "'" + std::string(text) + "', character " + std::to_string(error.at + 1) + ": " + error.why,
+        error.at);
   return {std::string(text), std::move(steps)};
 }
 

@@ -3,7 +3,7 @@
 // One run of a process on a G of its own, and what its supervisor is told of it.
 //
 // It may outlive its supervisor: a G that never ends keeps its object, which is destroyed on that G or not at
-// all, and the channel that it tells its end to. All that is told goes through one channel with room for all
+// all, and the channel that it tells its end to. All that is reported goes through one channel with room for all
 // of it (incarnation::most_news for each child at a time), so that nobody who tells ever waits.
 #pragma once
 #include <array>
@@ -69,7 +69,7 @@ class incarnation final : public overrun_guard {
     virtual std::unique_ptr<process> make() = 0;
   };
 
-  // On a G. What goes wrong, the constructor included, is told like any other end. `to` has room.
+  // On a G. What goes wrong, the constructor included, is reported like any other end. `to` has room.
   static std::shared_ptr<incarnation> start(const options& o, factory make,
                                             const channel<incarnation_news>& to);
   // The same in two steps: all that needs the heap, and the start of it.
@@ -79,7 +79,7 @@ class incarnation final : public overrun_guard {
 
   void request_stop() noexcept { stop_.request_stop(); }
   void insist() noexcept { stop_.insist(); }
-  // One that goes on all the same: overrun_guard::want_out puts it behind a fence, and `quarantined` is told.
+  // One that goes on all the same: overrun_guard::want_out puts it behind a fence, and `quarantined` is reported.
 
   // Tells its G from others (csp::waiting_g).
   const void* stop_state() const noexcept { return stop_.state().get(); }

@@ -133,7 +133,7 @@ std::shared_ptr<const csp::key_of> make_message_key(const type_shape& s, std::st
   if (s.kind == value_kind::record) return std::make_shared<record_key>(path);
   const std::string name = "the key '" + std::string(path) + "' of '" + type_name(s) + "'";
   field_steps named;
-  if (const field_path_fault f = parse_field_path(path, named); !f.why.empty())
+  if (const field_path_error f = parse_field_path(path, named); !f.why.empty())
     throw wiring_error(name + ": " + f.why);
   std::vector<shaped_key::step> steps;
   const type_shape* at = &s;

@@ -115,7 +115,7 @@ class record_in {
   // The next receive acknowledges the last record, which comes again if this object fails before: whoever
   // would receive several before it is done with the first should not.
   bool at_least_once() const noexcept;
-  // The last record has not been acknowledged: it comes again, or is told as given up, if this object fails or is
+  // The last record has not been acknowledged: it comes again, or is reported as given up, if this object fails or is
   // stopped now.
   bool holds_last() const noexcept;
   // It does not come again, whatever follows.

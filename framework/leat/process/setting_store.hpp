@@ -60,7 +60,7 @@ namespace leat {
 
 // What setting<T, live>::changes() receives.
 struct setting_change {
-  std::uint64_t number = 0;  // of all sets of it so far: several may be told as one
+  std::uint64_t number = 0;  // of all sets of it so far: several may be reported as one
 };
 
 namespace lives {

@@ -133,7 +133,7 @@ constexpr std::string_view duration_name() {
   return "duration";
 }
 
-// False: it cannot be told in this unit without rounding, or does not fit.
+// False: it cannot be said in this unit without rounding, or does not fit.
 template <class D>
 bool from_nanoseconds(std::int64_t ns, D& to) {
   using rep = typename D::rep;

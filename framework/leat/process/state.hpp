@@ -76,9 +76,9 @@ class box_base {
   // Null: not described.
   shape_fn shape() const noexcept { return shape_; }
 
-  // Before anybody else has it. What of a described value is not as it was written is told.
+  // Before anybody else has it. What of a described value is not as it was written is reported.
   virtual void read(std::span<const std::uint8_t> cbor, std::vector<std::string>& told) = 0;
-  // From now on each first save after a write is told there. Before anybody else has it.
+  // From now on each first save after a write is reported there. Before anybody else has it.
   void keep(const channel<char>& wake);
 
   // Any G. A described value, as CBOR.

@@ -5,7 +5,7 @@
 //
 //   a field that is not in the bytes       keeps its member initialiser
 //   one that the type no longer has        is left out, and told
-//   one that holds what does not fit       keeps its member initialiser, and is told
+//   one that holds what does not fit       keeps its member initialiser, and is reported
 //
 // So it is in tables within tables, and in lists of tables. A whole number becomes a real and back, if nothing is
 // lost by it; a list of anything but tables is read as a whole or not at all.
@@ -20,7 +20,7 @@
 namespace leat {
 
 // `v` and `trial` are two fresh values of the type; what is in `trial` afterwards is of no use. What is not taken
-// over is told, a line each. Nothing is thrown for what the bytes say.
+// over is logged, a line each. Nothing is thrown for what the bytes say.
 void migrate_state(const type_shape& s, void* v, void* trial, std::span<const std::uint8_t> cbor,
                    std::vector<std::string>& told);
 

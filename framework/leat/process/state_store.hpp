@@ -19,7 +19,7 @@ namespace leat {
 // the runtime: a constructor that hangs is fenced as well, and must not come back to what its successor uses.
 class state_store {
  public:
-  // Who keeps them beyond the program: what was read for them, by name, and where saves are told.
+  // Who keeps them beyond the program: what was read for them, by name, and where saves are reported.
   struct keeping {
     struct kept {
       std::string name;

@@ -40,7 +40,7 @@ class supervision {
     start,
     ask,     // to stop
     insist,  // its next entry into the runtime throws
-    linger,  // it does not end: to be told
+    linger,  // it does not end: to be reported
     limit,   // it has failed too often and stays ended: the supervisor has failed
   };
   struct step {

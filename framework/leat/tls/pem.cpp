@@ -69,7 +69,7 @@ std::vector<owned<X509>> certificates_of(const std::string& path) {
                            " certificates");
     all.push_back(std::move(one));
   }
-  // The end of the file is told as an error as well.
+  // The end of the file is reported as an error as well.
   const unsigned long e = ::ERR_peek_last_error();
   const bool ended = ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
   const std::string why = last_error();

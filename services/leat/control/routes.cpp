@@ -95,9 +95,9 @@ std::optional<json> body_of(const http::request& r, http::response& why) {
   json_writer w;
   w.object([&] {
     w.member("error", read.value ? std::string("the body must be a JSON object")
-                                 : "the body is not JSON: " + read.fault.text);
-    w.member("line", read.value ? std::size_t{1} : read.fault.line);
-    w.member("column", read.value ? std::size_t{1} : read.fault.column);
+                                 : "the body is not JSON: " + read.error.text);
+    w.member("line", read.value ? std::size_t{1} : read.error.line);
+    w.member("column", read.value ? std::size_t{1} : read.error.column);
   });
   why = as_response({"400 Bad Request", w.take()});
   return std::nullopt;

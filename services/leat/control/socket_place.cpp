@@ -47,7 +47,7 @@ std::vector<std::string> socket_folders() {
   return all;
 }
 
-std::string folder_fault(const std::string& folder, bool make) {
+std::string folder_error(const std::string& folder, bool make) {
   if (make && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return folder + ": " + std::strerror(errno);
   struct stat s = {};
@@ -69,26 +69,26 @@ void socket_turn::take(const std::string& folder) {
 std::string free_socket_path(std::string_view name, std::string& why, socket_turn& turn) {
   why.clear();
   for (const std::string& folder : socket_folders()) {
-    std::string fault = folder_fault(folder, true);
-    if (fault.empty()) turn.take(folder);
-    for (int n = 1; fault.empty() && n <= 100; ++n) {
+    std::string error = folder_error(folder, true);
+    if (error.empty()) turn.take(folder);
+    for (int n = 1; error.empty() && n <= 100; ++n) {
       std::string path = folder + '/' + std::string(name) + (n == 1 ? "" : "-" + std::to_string(n)) + ".sock";
       if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-        fault = path + " is too long for a socket";
+        error = path + " is too long for a socket";
         break;
       }
       struct stat s = {};
       if (::lstat(path.c_str(), &s) == 0) {
         // A link, or a file, is not ours to remove, or to follow.
         if (!S_ISSOCK(s.st_mode)) {
-          fault = path + " exists and is not a socket: remove it";
+          error = path + " exists and is not a socket: remove it";
           break;
         }
         if (is_alive(path)) continue;
       }
       return path;
     }
-    why += (why.empty() ? "" : "; ") + fault;
+    why += (why.empty() ? "" : "; ") + error;
   }
   return {};
 }

@@ -13,9 +13,9 @@ namespace leat::control {
 // In their order, whether they are there or not.
 std::vector<std::string> socket_folders();
 
-// Ours, or root's, and nobody else can enter it. "" or why not; a folder that is not there is no fault with
+// Ours, or root's, and nobody else can enter it. "" or why not; a folder that is not there is not an error with
 // `make`, which makes it.
-std::string folder_fault(const std::string& folder, bool make);
+std::string folder_error(const std::string& folder, bool make);
 
 // One program at a time chooses a path in a folder and begins to listen there: else two that start together see the
 // same socket of a dead one, and the second removes that of the first. Held as a lock on the folder itself, so nothing

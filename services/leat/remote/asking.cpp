@@ -16,9 +16,9 @@ void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), 
 std::string ask_or_fail(const endpoint& to, const http_request& what, nanoseconds patience) {
   asked a = ask(to, what, patience);
   const std::string name = printable(to.name) + ": ";
-  if (!a.fault.empty())
+  if (!a.error.empty())
     throw failure(a.nobody ? exit_no_deployment : exit_failed,
-                  name + a.fault + (a.nobody ? "; `leat ps` shows what runs here" : ""));
+                  name + a.error + (a.nobody ? "; `leat ps` shows what runs here" : ""));
   if (a.status < 200 || a.status > 299) throw failure(exit_failed, name + error_of(to, a.status, a.body));
   return std::move(a.body);
 }
@@ -27,7 +27,7 @@ told_state read_told_state(const endpoint& from, std::string text) {
   json_result r = read_json(text);
   const std::string name = printable(from.name) + ": ";
   if (!r.value || r.value->what != json::kind::table)
-    throw failure(exit_failed, name + "its answer is not JSON" + (r.value ? "" : ": " + r.fault.text));
+    throw failure(exit_failed, name + "its answer is not JSON" + (r.value ? "" : ": " + r.error.text));
   told_state t{std::move(text), std::move(*r.value), {}};
   t.state = read_state(t.tree);
   if (t.state.api != known_api)

@@ -29,6 +29,7 @@ std::string host_field(const endpoint& to) {
 exchange::exchange(const endpoint& to, const http_request& request) {
   out_ = (request.post ? "POST " : "GET ") + request.target + " HTTP/1.1\r\nHost: " + host_field(to) +
          "\r\nConnection: close\r\n";
+  if (!request.accept.empty()) out_ += "Accept: " + request.accept + "\r\n";
   if (to.path.empty() && !to.token.empty()) out_ += "Authorization: Bearer " + to.token + "\r\n";
   if (request.post)
     out_ +=
@@ -47,7 +48,7 @@ exchange::~exchange() {
 
 void exchange::fail(std::string_view what, int error) {
   nobody_ = error == ECONNREFUSED || error == ENOENT;
-  fault_ = std::string(what) + (error != 0 ? std::string(": ") + std::strerror(error) : std::string());
+  error_ = std::string(what) + (error != 0 ? std::string(": ") + std::strerror(error) : std::string());
 }
 
 void exchange::connect_unix(const endpoint& to) {
@@ -123,10 +124,10 @@ void exchange::receive_some() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
-      if (!answer_.close()) fail(answer_.fault(), n < 0 ? errno : 0);
+      if (!answer_.close()) fail(answer_.error(), n < 0 ? errno : 0);
       return;
     }
-    if (!answer_.feed({data, static_cast<std::size_t>(n)})) return fail(answer_.fault(), 0);
+    if (!answer_.feed({data, static_cast<std::size_t>(n)})) return fail(answer_.error(), 0);
   }
 }
 
@@ -137,12 +138,12 @@ asked ask(const endpoint& to, const http_request& request, nanoseconds patience)
   for (e.advance(); !e.done(); e.advance()) {
     const nanoseconds left = until - now();
     if (left <= nanoseconds::zero())
-      return {.fault = "it does not answer within " + format_duration(patience) +
+      return {.error = "it does not answer within " + format_duration(patience) +
                        "; it may hang: `kill -QUIT` to its pid makes it tell in its log what it does"};
     pollfd p{e.fd(), e.wants(), 0};
     ::poll(&p, 1, static_cast<int>(std::chrono::ceil<milliseconds>(left).count()));
   }
-  if (e.failed()) return {.fault = e.fault(), .nobody = e.nobody()};
+  if (e.failed()) return {.error = e.error(), .nobody = e.nobody()};
   return {.status = e.answer().status(), .body = std::move(e.answer().body())};
 }
 

@@ -24,7 +24,8 @@ struct endpoint {
 struct http_request {
   std::string target;  // "/v1/state"
   bool post = false;
-  std::string body = {};  // JSON
+  std::string body = {};    // JSON
+  std::string accept = {};  // the type of answer that is wanted, if there are several
 };
 
 class exchange {
@@ -42,10 +43,10 @@ class exchange {
   void advance();
 
   bool done() const noexcept { return failed() || answer_.complete(); }
-  bool failed() const noexcept { return !fault_.empty(); }
+  bool failed() const noexcept { return !error_.empty(); }
   // Nobody listens there (any more).
   bool nobody() const noexcept { return nobody_; }
-  const std::string& fault() const noexcept { return fault_; }
+  const std::string& error() const noexcept { return error_; }
   http_response& answer() noexcept { return answer_; }
 
  private:
@@ -59,13 +60,13 @@ class exchange {
   std::string out_;  // what is still to be sent
   bool connecting_ = false, nobody_ = false;
   http_response answer_;
-  std::string fault_;
+  std::string error_;
 };
 
 struct asked {
-  int status = 0;  // 0: see fault
+  int status = 0;  // 0: see error
   std::string body = {};
-  std::string fault = {};  // a whole sentence, without the name
+  std::string error = {};  // a whole sentence, without the name
   bool nobody = false;
 };
 // Waits for the whole answer, for so long.

@@ -30,7 +30,7 @@ bool whole_number(std::string_view text, T& value, int base = 10) {
 }  // namespace
 
 bool http_response::broken(std::string text) {
-  fault_ = std::move(text);
+  error_ = std::move(text);
   return false;
 }
 
@@ -47,7 +47,7 @@ bool http_response::take_line(std::string_view& bytes, std::size_t longest) {
 }
 
 bool http_response::feed(std::string_view bytes) {
-  if (!fault_.empty()) return false;
+  if (!error_.empty()) return false;
   while (!bytes.empty() && part_ != part::complete) {
     switch (part_) {
       case part::head: {
@@ -98,7 +98,7 @@ bool http_response::feed(std::string_view bytes) {
         break;
       case part::complete: break;
     }
-    if (!fault_.empty()) return false;
+    if (!error_.empty()) return false;
   }
   return true;
 }
@@ -155,7 +155,7 @@ bool http_response::read_field(std::string_view line, bool& chunked, bool& sized
 }
 
 bool http_response::close() {
-  if (!fault_.empty()) return false;
+  if (!error_.empty()) return false;
   if (part_ == part::to_the_end) part_ = part::complete;
   if (part_ == part::complete) return true;
   return broken(part_ == part::head && line_.empty() ? "it closed the connection without a response"

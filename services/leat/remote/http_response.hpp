@@ -17,7 +17,7 @@ class http_response {
   static constexpr std::size_t longest_head = std::size_t{64} << 10;
   static constexpr std::size_t longest_body = std::size_t{64} << 20;  // that nobody has taken yet
 
-  // What came. False: it is broken, and fault() says how.
+  // What came. False: it is broken, and error() says how.
   bool feed(std::string_view bytes);
   // The peer has closed. False: too early.
   bool close();
@@ -26,7 +26,7 @@ class http_response {
   bool complete() const noexcept { return part_ == part::complete; }
   int status() const noexcept { return status_; }
   const std::string& content_type() const noexcept { return type_; }
-  const std::string& fault() const noexcept { return fault_; }
+  const std::string& error() const noexcept { return error_; }
   // What has come of the body. Who reads a stream takes parts away.
   std::string& body() noexcept { return body_; }
 
@@ -43,7 +43,7 @@ class http_response {
   int status_ = 0;
   std::uint64_t left_ = 0;  // of the body, or of the chunk
   std::string line_;        // a line that is not whole yet; in the head, all of it
-  std::string type_, body_, fault_;
+  std::string type_, body_, error_;
 };
 
 }  // namespace leat::remote

@@ -42,15 +42,15 @@ std::string pointed_at(std::string_view value, std::size_t line, std::size_t col
 
 void inject_one(const endpoint& to, const std::string& channel, const std::string& value) {
   if (const json_result r = read_json(value); !r.value)
-    refuse(channel, "this is not JSON: " + r.fault.text, value, r.fault.line, r.fault.column);
+    refuse(channel, "this is not JSON: " + r.error.text, value, r.error.line, r.error.column);
   const asked a = ask(to,
                       {.target = "/v1/inject",
                        .post = true,
                        .body = "{\"channel\":" + in_quotes(channel) +
                                ",\"wait\":" + std::to_string(seconds_for_room) + ",\"value\":" + value + '}'},
                       std::chrono::seconds(seconds_for_room + 5));
-  if (!a.fault.empty())
-    throw failure(a.nobody ? exit_no_deployment : exit_failed, printable(to.name) + ": " + a.fault);
+  if (!a.error.empty())
+    throw failure(a.nobody ? exit_no_deployment : exit_failed, printable(to.name) + ": " + a.error);
   if (a.status >= 200 && a.status <= 299) return;
   const json_result r = read_json(a.body);
   refuse(channel, error_of(to, a.status, a.body), value, r.value ? r.value->count_of("line") : 0,

@@ -12,7 +12,7 @@
 namespace leat::remote {
 namespace {
 
-// Throws json_fault, with `at` only; read_json makes line and column of it.
+// Throws json_error, with `at` only; read_json makes line and column of it.
 class json_parser {
  public:
   explicit json_parser(std::string_view text) : text_(text) {}
@@ -26,7 +26,7 @@ class json_parser {
   }
 
  private:
-  [[noreturn]] void fail(const char* what) const { throw json_fault{what, at_}; }
+  [[noreturn]] void fail(const char* what) const { throw json_error{what, at_}; }
   bool ended() const { return at_ >= text_.size(); }
   char peek() const { return ended() ? '\0' : text_[at_]; }
   void blanks() {
@@ -136,7 +136,7 @@ json_result read_json(std::string_view text) {
   json_result r;
   try {
     r.value = json_parser(text).whole();
-  } catch (json_fault& f) {
+  } catch (json_error& f) {
     for (const char c : text.substr(0, f.at)) {
       if (c == '\n') {
         ++f.line;
@@ -145,7 +145,7 @@ json_result read_json(std::string_view text) {
         ++f.column;
       }
     }
-    r.fault = std::move(f);
+    r.error = std::move(f);
   }
   return r;
 }

@@ -45,15 +45,15 @@ struct json {
   std::string_view source(std::string_view whole) const noexcept { return whole.substr(begin, end - begin); }
 };
 
-struct json_fault {
+struct json_error {
   std::string text = {};             // "a comma or '}' is missing"
   std::size_t at = 0;                // a byte of the text, or its end
   std::size_t line = 1, column = 1;  // columns in characters
 };
 
 struct json_result {
-  std::optional<json> value = {};  // nothing: see fault
-  json_fault fault = {};
+  std::optional<json> value = {};  // nothing: see error
+  json_error error = {};
 };
 
 inline constexpr std::size_t json_depth = 64;

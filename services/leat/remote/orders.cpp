@@ -15,7 +15,7 @@ namespace {
 json answer_tree(const endpoint& from, const std::string& text) {
   json_result r = read_json(text);
   if (!r.value)
-    throw failure(exit_failed, printable(from.name) + ": its answer is not JSON: " + r.fault.text);
+    throw failure(exit_failed, printable(from.name) + ": its answer is not JSON: " + r.error.text);
   return std::move(*r.value);
 }
 
@@ -132,6 +132,9 @@ int stop(const request& r) {
   return 0;
 }
 
-int metrics(const request& r) { return print_text(r, ask_or_fail(deployment_of(r), {.target = "/metrics"})); }
+int metrics(const request& r) {
+  return print_text(
+      r, ask_or_fail(deployment_of(r), {.target = "/metrics", .accept = "application/openmetrics-text"}));
+}
 
 }  // namespace leat::remote

@@ -41,7 +41,7 @@ std::string file_text(const file_state& f) {
 struct found_deployment {
   endpoint at;
   std::optional<told_state> told = {};
-  std::string fault = {};
+  std::string error = {};
 };
 
 std::vector<found_deployment> look_around(const request& r) {
@@ -54,13 +54,13 @@ std::vector<found_deployment> look_around(const request& r) {
     const asked a = ask(d.at, {.target = "/v1/state"}, std::chrono::seconds(2));
     if (a.nobody && r.deployment.empty()) {
       found.pop_back();  // it has ended meanwhile
-    } else if (!a.fault.empty() || a.status != 200) {
-      d.fault = a.fault.empty() ? error_of(a.status, a.body) : a.fault;
+    } else if (!a.error.empty() || a.status != 200) {
+      d.error = a.error.empty() ? error_of(a.status, a.body) : a.error;
     } else {
       try {
         d.told = read_told_state(d.at, a.body);
       } catch (const failure& f) {
-        d.fault = f.what();
+        d.error = f.what();
       }
     }
   }
@@ -69,7 +69,7 @@ std::vector<found_deployment> look_around(const request& r) {
 
 std::string entry_json(const found_deployment& d) {
   std::string text = "{\"name\":" + in_quotes(d.at.name) + ",\"socket\":" + in_quotes(d.at.path);
-  if (!d.told) return text + ",\"error\":" + in_quotes(d.fault) + '}';
+  if (!d.told) return text + ",\"error\":" + in_quotes(d.error) + '}';
   for (const char* const key :
        {"leat", "api", "deployment", "pid", "files", "since", "uptime", "phase", "healthy", "why"})
     if (const json* const v = d.told->tree.find(key))
@@ -115,7 +115,7 @@ int ps(const request& r) {
     const std::string name = printable(d.at.name);
     if (!d.told) {
       t.add({name, "-", "-", "-", "-", "unknown", "-"});
-      remarks += name + ": " + printable(d.fault) + '\n';
+      remarks += name + ": " + printable(d.error) + '\n';
       status = exit_failed;
       continue;
     }

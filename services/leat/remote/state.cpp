@@ -101,6 +101,8 @@ deployment_state read_state(const json& from) {
   const json& runtime = table_of(from, "runtime");
   s.procs = runtime.count_of("procs");
   s.threads = runtime.count_of("threads");
+  s.fenced = runtime.count_of("fenced");
+  s.frozen = runtime.count_of("frozen");
   s.gs = runtime.count_of("gs");
   s.cpu = maybe_number(runtime, "cpu");
   s.rss = maybe_number(runtime, "rss");

@@ -57,6 +57,7 @@ struct deployment_state {
   bool healthy = true, may_change = false;
   std::optional<double> cpu = {}, rss = {}, delay_p99 = {};
   std::uint64_t procs = 0, threads = 0, gs = 0;
+  std::uint64_t fenced = 0, frozen = 0;  // threads of quarantined processes
   std::vector<file_state> files = {};
   std::vector<std::string> services = {};
   std::vector<process_state> processes = {};

@@ -141,6 +141,8 @@ std::string summary_text(const deployment_state& s) {
   if (s.rss) text += "  memory " + bytes_text(*s.rss);
   text += "  pid " + std::to_string(s.pid);
   if (s.delay_p99) text += "  delay " + elapsed_text(*s.delay_p99);
+  if (s.fenced > 0) text += "  fenced " + count_text(s.fenced);
+  if (s.frozen > 0) text += "  frozen " + count_text(s.frozen);
   return text;
 }
 

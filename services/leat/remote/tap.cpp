@@ -177,7 +177,7 @@ class tap_session {
     if (l.rest.size() > http_response::longest_body) throw failure(exit_failed, who + ": a line has no end");
     if (l.link->done() && !l.has_ended() && !enough())
       throw failure(exit_failed, who + ": the deployment went away" +
-                                     (l.link->failed() ? " (" + l.link->fault() + ")" : std::string()));
+                                     (l.link->failed() ? " (" + l.link->error() + ")" : std::string()));
     return some;
   }
 
@@ -185,7 +185,7 @@ class tap_session {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || l.has_ended()) return;
     const json_result r = read_json(line);
-    if (!r.value) throw failure(exit_failed, who + ": a line that is not JSON came: " + r.fault.text);
+    if (!r.value) throw failure(exit_failed, who + ": a line that is not JSON came: " + r.error.text);
     const std::string name = printable(r.value->text_of("channel"));
     tap_counts& c = counts_[name];
     const json* const v = r.value->find("value");

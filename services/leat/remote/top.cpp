@@ -34,19 +34,19 @@ class repeated_question {
   }
   void drop() { link_.reset(); }
 
-  // Nothing: it is still under way. An answer that does not come is a fault after a while.
+  // Nothing: it is still under way. An answer that does not come is an error after a while.
   std::optional<asked> take() {
     if (!link_) return std::nullopt;
     link_->advance();
     asked a;
     if (link_->failed()) {
-      a.fault = link_->fault();
+      a.error = link_->error();
       a.nobody = link_->nobody();
     } else if (link_->done()) {
       a.status = link_->answer().status();
       a.body = std::move(link_->answer().body());
     } else if (leat::now() - since_ > std::chrono::seconds(5)) {
-      a.fault = "it does not answer";
+      a.error = "it does not answer";
     } else {
       return std::nullopt;
     }
@@ -139,7 +139,7 @@ class top_session {
   void ask_and_take() {
     if (const std::optional<asked> a = states_.take(); a && !view_.paused) take_state(*a);
     if (const std::optional<asked> a = details_.take();
-        a && !view_.paused && a->fault.empty() && a->status == 200)
+        a && !view_.paused && a->error.empty() && a->status == 200)
       if (const json_result r = read_json(a->body); r.value) details_of_ = read_details(*r.value);
     const time_point t = leat::now();
     if (view_.paused) return;
@@ -155,16 +155,16 @@ class top_session {
   }
 
   void take_state(const asked& a) {
-    std::string fault = a.fault;
-    if (fault.empty() && a.status != 200) fault = error_of(a.status, a.body);
-    if (fault.empty()) {
+    std::string error = a.error;
+    if (error.empty() && a.status != 200) error = error_of(a.status, a.body);
+    if (error.empty()) {
       try {
         state_ = read_told_state(at_, a.body).state;
       } catch (const failure& f) {
-        fault = f.what();
+        error = f.what();
       }
     }
-    if (fault.empty()) {
+    if (error.empty()) {
       missing_since_.reset();
       view_.notice.clear();
       return;
@@ -173,7 +173,7 @@ class top_session {
     const auto gone = std::chrono::floor<std::chrono::seconds>(leat::now() - *missing_since_).count();
     view_.notice = std::string(a.nobody ? "It went away " : "No answer for ") + std::to_string(gone) + " s" +
                    (a.nobody ? " ago" : "") + "; looking for it, q leaves. Below is what was. (" +
-                   printable(fault) + ')';
+                   printable(error) + ')';
   }
 
   nanoseconds interval_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Lines that come one by one, put together to JSON values: a value may take several lines, and a line holds at most
-// the end of one. Whether a value is whole is told by its brackets alone; whether it is right, by read_json.
+// the end of one. Whether a value is whole is seen by its brackets alone; whether it is right, by read_json.
 #pragma once
 
 #include <cstddef>

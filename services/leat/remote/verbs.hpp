@@ -39,7 +39,7 @@ int dump(const request& r);
 int stop(const request& r);
 int metrics(const request& r);
 
-// One of them; failures are told on the standard error.
+// One of them; failures go to the standard error.
 int run_verb(int (*verb)(const request&), const request& r);
 
 }  // namespace leat::remote

@@ -57,8 +57,8 @@ int list_classes(const command& c) {
 
 int new_project(const command& c, const std::string& program) {
   const std::string& name = c.words[0];
-  if (const std::string fault = project_name_fault(name); !fault.empty()) {
-    complain(program + ": " + fault + "\n");
+  if (const std::string error = project_name_error(name); !error.empty()) {
+    complain(program + ": " + error + "\n");
     return bad_usage;
   }
   const std::vector<project_file> files = project_files(name, LEAT_VERSION);

@@ -63,7 +63,7 @@ void write_file(const fs::path& to, std::string_view text) {
 
 }  // namespace
 
-std::string project_name_fault(std::string_view name) {
+std::string project_name_error(std::string_view name) {
   const std::string quoted = "'" + std::string(name) + "'";
   if (name.empty()) return "a project needs a name";
   if (name.find('/') != std::string_view::npos)

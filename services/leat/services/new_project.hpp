@@ -16,13 +16,13 @@ struct embedded_file {
 const std::vector<embedded_file>& embedded_files();
 
 // "": it can be the name of a project, its program and its systemd unit. Else why not.
-std::string project_name_fault(std::string_view name);
+std::string project_name_error(std::string_view name);
 
 struct project_file {
   std::string path;  // in the project's folder
   std::string text;
 };
-// `name` has no fault; `version` is Leat's, "0.1.0".
+// `name` has no error; `version` is Leat's, "0.1.0".
 std::vector<project_file> project_files(std::string_view name, std::string_view version);
 
 // Makes the folder `parent`/`name`, which must not be there yet, with all files. Else nothing is left behind,

@@ -13,17 +13,17 @@ using config::index;
 
 // "single 256, drop-oldest"
 std::string how(const config::plan& plan, const config::channel_plan& c) {
-  const config::flavour f = config::choose_flavour(plan, c);
-  std::string text = config::to_string(f);
-  if (f == config::flavour::latest_by_key)
+  const leat::flavour f = config::choose_flavour(plan, c);
+  std::string text = to_string(f);
+  if (f == leat::flavour::latest_by_key)
     text += ' ' + std::to_string(c.keys);
-  else if (f == config::flavour::stored)
+  else if (f == leat::flavour::stored)
     text += ' ' + format_size(c.store->max);
-  else if (f != config::flavour::rendezvous && f != config::flavour::latest)
+  else if (f != leat::flavour::rendezvous && f != leat::flavour::latest)
     text += ' ' + std::to_string(c.capacity);
   if (!c.key.empty()) text += " by " + c.key;
-  if (f != config::flavour::broadcast && f != config::flavour::latest && f != config::flavour::latest_by_key)
-    text += std::string(", ") + config::to_string(config::effective_policy(c));
+  if (f != leat::flavour::broadcast && f != leat::flavour::latest && f != leat::flavour::latest_by_key)
+    text += std::string(", ") + to_string(config::effective_policy(c));
   return text;
 }
 
@@ -79,8 +79,8 @@ std::string text_picture(const config::plan& plan) {
                   " [" + how(plan, c) + ", " + c.message + "]";
           for (std::size_t r = 0; r < c.readers.size(); ++r) {
             text += (r == 0 ? " --> " : ", ") + end_name(plan, c.readers[r]);
-            if (config::choose_flavour(plan, c) == config::flavour::broadcast)
-              text += std::string(" (") + config::to_string(c.readers[r].full) + ')';
+            if (config::choose_flavour(plan, c) == leat::flavour::broadcast)
+              text += std::string(" (") + to_string(c.readers[r].full) + ')';
           }
           text += '\n';
         }

@@ -53,9 +53,9 @@ std::string fault_of(const plugin_description& d) {
 }  // namespace
 
 plugin_in_file read_plugin(std::string_view bytes) {
-  if (!bytes.starts_with("\177ELF")) return {.fault = "it is not a shared object"};
+  if (!bytes.starts_with("\177ELF")) return {.error = "it is not a shared object"};
   const std::optional<plugin_description> d = description_in(bytes);
-  if (!d) return {.fault = "it does not say LEAT_PLUGIN(\"name\"), so it is not a plug-in for Leat"};
+  if (!d) return {.error = "it does not say LEAT_PLUGIN(\"name\"), so it is not a plug-in for Leat"};
   return {shown(text_in(d->name)), fault_of(*d)};
 }
 

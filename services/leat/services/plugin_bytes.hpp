@@ -10,7 +10,7 @@ namespace leat::services {
 
 struct plugin_in_file {
   std::string name = {};   // what LEAT_PLUGIN says, fit to be shown
-  std::string fault = {};  // not empty: it cannot be used, and why
+  std::string error = {};  // not empty: it cannot be used, and why
 };
 
 plugin_in_file read_plugin(std::string_view bytes);

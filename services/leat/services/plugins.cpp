@@ -87,7 +87,7 @@ std::vector<std::string> load_file(const fs::path& path) {
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) return {"it cannot be read"};
   plugin_in_file described = read_plugin(bytes);
-  if (!described.fault.empty()) return {std::move(described.fault)};
+  if (!described.error.empty()) return {std::move(described.error)};
 
   const std::size_t problems_before = catalog_problems().size();
   const std::string_view before =
@@ -120,17 +120,17 @@ std::vector<std::string> load_plugin(const std::string& named) {
   const fs::path real = fs::canonical(path, error);
   const std::string key = error ? path : real.string();
   if (const auto found = known->find(key); found != known->end()) return found->second;
-  std::vector<std::string> faults = load_file(path);
-  for (std::string& fault : faults) fault.insert(0, "plug-in '" + path + "' cannot be used: ");
-  return known->emplace(key, std::move(faults)).first->second;
+  std::vector<std::string> errors = load_file(path);
+  for (std::string& text : errors) text.insert(0, "plug-in '" + path + "' cannot be used: ");
+  return known->emplace(key, std::move(errors)).first->second;
 }
 
 config::options with_plugins() {
   config::options how;
   how.load_plugin = [](const config::plugin_file& file, config::diagnostics& found) {
-    const std::vector<std::string> faults = load_plugin(file.path);
-    for (const std::string& fault : faults) found.error("plugin", file.at, fault);
-    return faults.empty();
+    const std::vector<std::string> errors = load_plugin(file.path);
+    for (const std::string& error : errors) found.error("plugin", file.at, error);
+    return errors.empty();
   };
   how.where_is = [finder = std::make_shared<class_finder>()](std::string_view name) {
     return finder->hint(name);

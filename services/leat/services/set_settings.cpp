@@ -20,8 +20,8 @@ bool contains(const value& all, const value* part) {
   return false;
 }
 
-// The checked value; none: what is wrong is in `faults`.
-value check_one(const class_schema& of, const value_member& m, std::vector<setting_fault>& faults) {
+// The checked value; none: what is wrong is in `errors`.
+value check_one(const class_schema& of, const value_member& m, std::vector<setting_error>& errors) {
   config::diagnostics found;
   const std::string what = "'" + m.key + "'";
   value checked;
@@ -35,22 +35,22 @@ value check_one(const class_schema& of, const value_member& m, std::vector<setti
                                  "unknown setting " + what + " of '" + of.name + "'", m.key, names, found);
   }
   for (const config::diagnostic& d : found.all())
-    if (d.severity == config::severity::error) faults.push_back({m.key, d.text, d.at});
+    if (d.severity == config::severity::error) errors.push_back({m.key, d.text, d.at});
   return checked;
 }
 
-void ask_about_all(const class_schema& of, const value& all, std::vector<setting_fault>& faults) {
+void ask_about_all(const class_schema& of, const value& all, std::vector<setting_error>& errors) {
   for (const value_validator validate : of.validators) {
     try {
       for (const setting_diagnostic& d : validate(all)) {
-        setting_fault f{{}, "'" + of.name + "': " + d.why, {}};
+        setting_error f{{}, "'" + of.name + "': " + d.why, {}};
         for (const value_member& m : all.get<value::table>())
           if (d.part && contains(m.value, d.part)) f.key = m.key;
         if (d.part) f.at = d.part->at();
-        faults.push_back(std::move(f));
+        errors.push_back(std::move(f));
       }
     } catch (const std::exception& e) {
-      faults.push_back({{}, "'" + of.name + "' cannot be validated: " + e.what(), {}});
+      errors.push_back({{}, "'" + of.name + "' cannot be validated: " + e.what(), {}});
     }
   }
 }
@@ -62,12 +62,12 @@ set_outcome set_settings(const class_schema& of, const value& planned, setting_s
   set_outcome out;
   const auto* const members = changes.get_if<value::table>();
   if (!members || members->empty()) {
-    out.faults.push_back({{}, "no setting is given: name each with its value", changes.at()});
+    out.errors.push_back({{}, "no setting is given: name each with its value", changes.at()});
     return out;
   }
   value::table checked;
   for (const value_member& m : *members) {
-    value v = check_one(of, m, out.faults);
+    value v = check_one(of, m, out.errors);
     if (!v) continue;
     const setting_schema* const s = find_setting(of.settings, m.key);
     if (!s->live) out.not_live.push_back(m.key);
@@ -77,14 +77,14 @@ set_outcome set_settings(const class_schema& of, const value& planned, setting_s
   const bool refused = others == not_live::refuse && !out.not_live.empty();
   std::shared_ptr<const value> before;
   std::string wrong;
-  if (!out.faults.empty()) return out;
+  if (!out.errors.empty()) return out;
   do {
     before = store.all_set();
-    ask_about_all(of, settings_with(settings_with(planned, before.get()), &wanted), out.faults);
-    if (!out.faults.empty() || refused) return out;
+    ask_about_all(of, settings_with(settings_with(planned, before.get()), &wanted), out.errors);
+    if (!out.errors.empty() || refused) return out;
   } while (!store.set_since(before, wanted, wrong));
   if (!wrong.empty()) {
-    out.faults.push_back({{}, std::move(wrong), {}});
+    out.errors.push_back({{}, std::move(wrong), {}});
     return out;
   }
   for (const value_member& m : *members) out.set.push_back(m.key);

@@ -15,7 +15,7 @@
 
 namespace leat::services {
 
-struct setting_fault {
+struct setting_error {
   std::string key;          // of the change; empty: all of them together
   std::string text;         // one sentence, names the setting
   source_location at = {};  // as the value says: where it was written
@@ -28,7 +28,7 @@ enum class not_live : std::uint8_t {
 };
 
 struct set_outcome {
-  std::vector<setting_fault> faults;  // not empty: nothing was changed
+  std::vector<setting_error> errors;  // not empty: nothing was changed
   // In the order of the changes: those that need a restart; and those that were made, live ones and others.
   std::vector<std::string> not_live;
   std::vector<std::string> set;

@@ -138,10 +138,10 @@ void find_outsiders(const config::checked& r, config::diagnostics& found) {
   }
 }
 
-std::string read_whole_file(const std::string& path, std::string& fault) {
+std::string read_whole_file(const std::string& path, std::string& error) {
   std::ifstream in(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in.is_open() || in.bad()) fault = "cannot read " + path;
+  if (!in.is_open() || in.bad()) error = "cannot read " + path;
   return text;
 }
 
@@ -163,9 +163,9 @@ class condition {
   // A name that is not there would never be true.
   bool is_true(const record& state) {
     const bool yes = evaluator_->is_true(state, {.now = moment_now()});
-    if (evaluator_->faults(expression::fault::missing) > 0)
+    if (evaluator_->errors(expression::evaluation_error::missing) > 0)
       throw std::invalid_argument(
-          "--until '" + text_ + "': " + evaluator_->first_of(expression::fault::missing) +
+          "--until '" + text_ + "': " + evaluator_->first_of(expression::evaluation_error::missing) +
           "; there are elapsed, failures, restarts, overruns, process[\"SERVICE/NAME\"] and "
           "channel[\"SERVICE/NAME\"]");
     return yes;
@@ -268,10 +268,10 @@ int simulate_services(const command& c, config::checked r) {
   find_outsiders(r, found);
   fault_script script;
   if (!c.faults.empty()) {
-    std::string fault;
-    std::string text = read_whole_file(c.faults, fault);
-    if (!fault.empty()) {
-      complain("leat: " + fault + "\n");
+    std::string error;
+    std::string text = read_whole_file(c.faults, error);
+    if (!error.empty()) {
+      complain("leat: " + error + "\n");
       return bad_usage;
     }
     script = read_faults(c.faults, std::move(text), *r.plan, r.sources, found);

@@ -85,8 +85,8 @@ void wiring::make(config::index channel) {
   j.writers = writers.size();
   j.readers = processes_of(c.readers).size();
   if (c.store) return make_stored(j, c, type, o);
-  const config::flavour f = config::choose_flavour(plan_, c);
-  if (!c.key.empty() && f != config::flavour::broadcast) {
+  const leat::flavour f = config::choose_flavour(plan_, c);
+  if (!c.key.empty() && f != leat::flavour::broadcast) {
     const std::set<config::index> readers = processes_of(c.readers);
     j.whole = make_queues(j, c, type, {readers.begin(), readers.end()}, o);
     return;
@@ -110,7 +110,7 @@ void wiring::make(config::index channel) {
     j.whole = any_channel(type, type.fan(std::move(all)));
     return;
   }
-  if (f == config::flavour::broadcast) {
+  if (f == leat::flavour::broadcast) {
     j.whole = any_channel::make(broadcast, type, c.capacity, o);
     // Replicas of one process, and several ports of it, share what it gets.
     std::vector<std::pair<config::index, any_channel>> by_process;
@@ -126,7 +126,7 @@ void wiring::make(config::index channel) {
     }
     return;
   }
-  if (f == config::flavour::single) o.writers = o.readers = 1;
+  if (f == leat::flavour::single) o.writers = o.readers = 1;
   j.whole = any_channel::make(type, c.capacity, o);
 }
 

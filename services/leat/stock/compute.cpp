@@ -51,7 +51,7 @@ class compute : public process {
       fields.push_back({field_path::named(m.name), running_expression(*this, "set." + m.name, m.text,
                                                                       common.options(expression::anything))});
     for (record& r : taken(this, values)) {
-      const expression::moments when = common.when(r, times);
+      const expression::record_times when = common.when(r, times);
       for (computed& f : fields) {
         const expression::operand v = f.value.run(r, when);
         if (v.is(expression::kind::missing)) {

@@ -173,17 +173,17 @@ running_expression::running_expression(const process& owner, std::string what, s
                                        const ex::compile_options& how)
     : owner_(&owner), what_(std::move(what)), evaluator_(compiled_or_throw(owner, what_, source, how)) {}
 
-void running_expression::tell(ex::fault f) {
+void running_expression::tell(ex::evaluation_error f) {
   log_warning("stock", "{}: {}: {}; what depends on it is missing (logged once, counted)", owner_->name(),
               what_, evaluator_.first_of(f));
 }
 
 running_expression::~running_expression() {
-  for (const ex::fault f :
-       {ex::fault::missing, ex::fault::wrong_kind, ex::fault::division_by_zero, ex::fault::range})
-    if (evaluator_.faults(f) > 1)
+  for (const ex::evaluation_error f : {ex::evaluation_error::missing, ex::evaluation_error::wrong_kind,
+                                       ex::evaluation_error::division_by_zero, ex::evaluation_error::range})
+    if (evaluator_.errors(f) > 1)
       log_info("stock", "{}: {}: {} in {} places of records", owner_->name(), what_, ex::to_string(f),
-               evaluator_.faults(f));
+               evaluator_.errors(f));
 }
 
 running_message::running_message(const process& owner, const std::string& what, std::string_view source,
@@ -200,7 +200,7 @@ running_message::running_message(const process& owner, const std::string& what, 
   }
 }
 
-std::string running_message::text(const record& r, const ex::moments& when) {
+std::string running_message::text(const record& r, const ex::record_times& when) {
   std::string out;
   for (piece& p : pieces_) {
     if (!p.value) {
@@ -213,7 +213,7 @@ std::string running_message::text(const record& r, const ex::moments& when) {
   return out;
 }
 
-void running_message::see(const record& r, const ex::moments& when) {
+void running_message::see(const record& r, const ex::record_times& when) {
   for (piece& p : pieces_)
     if (p.value && p.value->remembers()) (void)p.value->run(r, when);
 }
@@ -223,13 +223,13 @@ expression_settings::expression_settings(process* owner, std::string_view port)
       time(owner, "time", port, value_kind::moment, std::string(),
            "field with the moment of a record, for rate and windows; none: when it comes in") {
   owner->note_error(
-      "a fault in an expression: a missing field, another kind of value, a division by zero, a value out of "
+      "an error in an expression: a missing field, another kind of value, a division by zero, a value out of "
       "range",
       "the result is missing; logged once for each kind, and counted");
 }
 
-ex::moments expression_settings::when(const record& r, complaints& told) const {
-  ex::moments out{.now = moment_now()};
+ex::record_times expression_settings::when(const record& r, complaints& told) const {
+  ex::record_times out{.now = moment_now()};
   if (time->empty()) return out;
   const field_value* const v = time_path.find(r);
   if (const auto* const at = v ? std::get_if<moment>(v) : nullptr) {

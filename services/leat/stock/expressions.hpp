@@ -39,7 +39,7 @@ void check_new_fields(const value& settings, std::string_view name, const std::v
 std::vector<record_field> with_new_fields(const value& settings, std::string_view name,
                                           const std::vector<record_field>* came_in);
 
-// An expression that runs. Each kind of fault is told once, and how many there were at the end. One G.
+// An expression that runs. Each kind of error is logged once, and how many there were at the end. One G.
 class running_expression {
  public:
   // `what`: which setting. Throws setting_error.
@@ -48,18 +48,18 @@ class running_expression {
   running_expression(running_expression&&) = default;
   ~running_expression();
 
-  expression::operand run(const record& r, const expression::moments& when) {
+  expression::operand run(const record& r, const expression::record_times& when) {
     const expression::operand out = evaluator_.run(r, when);
-    if (const auto fault = evaluator_.new_fault()) [[unlikely]]
-      tell(*fault);
+    if (const auto e = evaluator_.new_error()) [[unlikely]]
+      tell(*e);
     return out;
   }
-  bool is_true(const record& r, const expression::moments& when) { return run(r, when).is_true(); }
+  bool is_true(const record& r, const expression::record_times& when) { return run(r, when).is_true(); }
   // Then it must see every record.
   bool remembers() const noexcept { return !evaluator_.of().memories.empty(); }
 
  private:
-  void tell(expression::fault f);
+  void tell(expression::evaluation_error f);
 
   const process* owner_;
   std::string what_;
@@ -71,9 +71,9 @@ class running_message {
  public:
   running_message(const process& owner, const std::string& what, std::string_view source,
                   const expression::compile_options& how);
-  std::string text(const record& r, const expression::moments& when);
+  std::string text(const record& r, const expression::record_times& when);
   // For a record whose text nobody wants.
-  void see(const record& r, const expression::moments& when);
+  void see(const record& r, const expression::record_times& when);
 
  private:
   struct piece {
@@ -87,7 +87,7 @@ class running_message {
 struct expression_settings {
   explicit expression_settings(process* owner, std::string_view port = "values");
   // For one record. `told` hears of a time that cannot be used.
-  expression::moments when(const record& r, complaints& told) const;
+  expression::record_times when(const record& r, complaints& told) const;
   expression::compile_options options(expression::kinds wanted) const {
     return {.wanted = wanted, .key = *keys.key, .most_keys = keys.limit()};
   }

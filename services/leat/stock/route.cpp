@@ -73,7 +73,7 @@ class route : public process {
       }
     } n{*this};
     for (record& r : taken(this, values)) {
-      const expression::moments when = common.when(r, times);
+      const expression::record_times when = common.when(r, times);
       const record_out* to = nullptr;
       // All of them, so that each remembers all records.
       for (open_way& w : ways)

@@ -159,7 +159,7 @@ class rule : public process {
         }
       }
       if (!r) continue;
-      const expression::moments when = common.when(*r, times);
+      const expression::record_times when = common.when(*r, times);
       const expression::operand up = raises.run(*r, when);
       const bool down = clears ? clears->is_true(*r, when) : up.is_false();
       const field_value* const k = common.keys.key->empty() ? nullptr : common.key_in(*r);

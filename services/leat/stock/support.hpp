@@ -24,7 +24,7 @@
 namespace leat::stock {
 
 // Something that goes wrong again and again, told in the log: the first at once, then at most one line in 10
-// seconds with their number, and at the end those that have not been told. One G.
+// seconds with their number, and at the end those that have not been reported. One G.
 class complaints {
  public:
   static constexpr nanoseconds pause = std::chrono::seconds(10);

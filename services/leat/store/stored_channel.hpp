@@ -26,7 +26,7 @@
 // Forbidden: user code under the lock or inside the runtime. Values are packed in stage, unpacked in finish, read back
 // by the keeper outside; what dies is collected and dies outside.
 //
-// A file that cannot be written is told once, tried again each second, and told again when it could be. Meanwhile the
+// A file that cannot be written is reported once, tried again each second, and reported again when it could be. Meanwhile the
 // policy holds: senders wait, or the oldest of what is not in the file is dropped.
 #pragma once
 #include <atomic>
@@ -88,7 +88,7 @@ class stored_channel final : public csp::channel_base {
 
   store_stats stats_of_store() const noexcept;
 
-  leat::flavour flavour() const noexcept override { return leat::flavour::other; }
+  leat::flavour flavour() const noexcept override { return leat::flavour::stored; }
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override;
   channel_stats stats() const noexcept override;

@@ -117,7 +117,7 @@ void connection::shutdown_write(int me, std::int64_t now) {
 // What leaves the end at `sent` is answered so when it comes to the other one at `arrives`.
 void connection::send_reset(int to, std::int64_t sent, std::int64_t arrives) {
   end& e = ends_[to];
-  const std::int64_t due = arrives == no_moment ? no_moment : other(to).out->carry_control(arrives);
+  const std::int64_t due = arrives == never ? never : other(to).out->carry_control(arrives);
   if (e.reset_wanted && e.reset_due <= due) return;
   e.reset_wanted = true;
   e.reset_cause = sent;
@@ -180,7 +180,7 @@ void connection::reroute(std::int64_t now) {
     if (e.reset_wanted && e.reset_due > now) {
       const std::int64_t sent = std::max(now, e.reset_cause);
       const std::int64_t arrives = e.out->carry_control(sent);
-      e.reset_due = arrives == no_moment ? no_moment : from.out->carry_control(arrives);
+      e.reset_due = arrives == never ? never : from.out->carry_control(arrives);
     }
   }
 }

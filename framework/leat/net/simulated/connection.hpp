@@ -37,7 +37,7 @@ class connection {
   // Bytes, or less than 0: an error, negated (-EAGAIN: nothing yet).
   ssize_t read(int me, mutable_bytes into, std::int64_t now);
   ssize_t write(int me, const_bytes from, std::int64_t now);
-  // When a call that says EAGAIN now may say something else; no_moment: when the other end does something.
+  // When a call that says EAGAIN now may say something else; never: when the other end does something.
   std::int64_t next_read(int me, std::int64_t now) const noexcept;
   std::int64_t next_write(int me, std::int64_t now) const noexcept;
 
@@ -76,8 +76,8 @@ class connection {
     std::deque<credit> credits = {};    // what the other has read, on its way here
     std::size_t unread = 0;             // written by it and not known to be read
     std::int64_t last_due = 0;          // of what it has written: nothing overtakes it
-    std::int64_t fin_due = no_moment;   // the other's end of stream arrives here
-    std::int64_t reset_due = no_moment, reset_cause = 0;
+    std::int64_t fin_due = never;       // the other's end of stream arrives here
+    std::int64_t reset_due = never, reset_cause = 0;
     std::int64_t since;  // the connection's beginning
     bool reset_wanted = false;
     bool wrote_fin = false, sent_fin = false, reads_no_more = false, closed = false;

@@ -43,7 +43,7 @@ class datagram_queue {
   }
   std::int64_t next(std::int64_t now) const noexcept {
     if (!here_.empty()) return now;
-    return coming_.empty() ? no_moment : std::max(now, coming_.front().due);
+    return coming_.empty() ? never : std::max(now, coming_.front().due);
   }
   std::uint64_t dropped() const noexcept { return dropped_; }
 

@@ -21,7 +21,7 @@ std::int64_t up_to(std::uint64_t& state, std::int64_t n) noexcept {
 
 std::int64_t plus(std::int64_t at, std::int64_t ns) noexcept {
   std::int64_t sum = 0;
-  return at == no_moment || __builtin_add_overflow(at, ns, &sum) ? no_moment : sum;
+  return at == never || __builtin_add_overflow(at, ns, &sum) ? never : sum;
 }
 
 // What takes longer than the link is ever up for would be sent again for ever: then it gets through in pieces.
@@ -51,7 +51,7 @@ void link::cut(std::int64_t from, std::int64_t until) {
 void link::heal(std::int64_t now) {
   std::erase_if(cuts_, [&](const outage& o) { return o.from >= now; });
   for (outage& o : cuts_) o.until = std::min(o.until, now);
-  drawn_until_ = no_moment;
+  drawn_until_ = never;
   free_at_ = now;
 }
 
@@ -72,7 +72,7 @@ void link::draw_cuts_until(std::int64_t at) {
 }
 
 std::int64_t link::up_from(std::int64_t at) {
-  for (bool moved = true; moved && at != no_moment;) {
+  for (bool moved = true; moved && at != never;) {
     moved = false;
     draw_cuts_until(at);
     for (const outage& o : cuts_) {
@@ -86,14 +86,14 @@ std::int64_t link::up_from(std::int64_t at) {
 
 std::int64_t link::first_cut_within(std::int64_t from, std::int64_t until) {
   draw_cuts_until(until);
-  std::int64_t first = no_moment;
+  std::int64_t first = never;
   for (const outage& o : cuts_)
     if (o.from > from && o.from < until && o.until > o.from) first = std::min(first, o.from);
   return first;
 }
 
 std::int64_t link::gives_up_at(std::int64_t since) const noexcept {
-  std::int64_t first = no_moment;
+  std::int64_t first = never;
   for (const outage& o : cuts_) {
     const std::int64_t at = plus(std::max(o.from, since), patience);
     if (at < o.until) first = std::min(first, at);
@@ -106,10 +106,10 @@ std::int64_t link::carry(std::int64_t now, std::size_t bytes) {
   std::int64_t at = bandwidth_ > 0 ? std::max(now, free_at_) : now;
   for (int resends = 0;; ++resends) {
     const std::int64_t from = up_from(at);
-    if (from == no_moment) return no_moment;
+    if (from == never) return never;
     const std::int64_t arrives = plus(from, wire + late);
-    const std::int64_t cut = arrives == no_moment ? no_moment : first_cut_within(from, arrives);
-    if (cut == no_moment || resends == most_resends) {
+    const std::int64_t cut = arrives == never ? never : first_cut_within(from, arrives);
+    if (cut == never || resends == most_resends) {
       free_at_ = from + wire;
       return arrives;
     }
@@ -121,10 +121,10 @@ std::int64_t link::carry_control(std::int64_t now) {
   std::int64_t at = now;
   for (int resends = 0;; ++resends) {
     const std::int64_t from = up_from(at);
-    if (from == no_moment) return no_moment;
+    if (from == never) return never;
     const std::int64_t arrives = plus(from, latency_);
-    const std::int64_t cut = arrives == no_moment ? no_moment : first_cut_within(from, arrives);
-    if (cut == no_moment || resends == most_resends) return arrives;
+    const std::int64_t cut = arrives == never ? never : first_cut_within(from, arrives);
+    if (cut == never || resends == most_resends) return arrives;
     at = cut;
   }
 }
@@ -138,11 +138,11 @@ link::arrivals link::carry_datagram(std::int64_t now, std::size_t bytes) {
   const std::int64_t sent = from + time_on_wire(bytes);
   free_at_ = std::max(free_at_, sent);
   const std::int64_t arrives = plus(sent, latency_ + late);
-  if (loses || arrives == no_moment || !is_up(from) || first_cut_within(from, arrives) != no_moment) {
+  if (loses || arrives == never || !is_up(from) || first_cut_within(from, arrives) != never) {
     ++counts_.lost;
     return {};
   }
-  arrivals a{arrives, no_moment};
+  arrivals a{arrives, never};
   if (delays) {  // behind what is sent within the next moment
     ++counts_.reordered;
     a.first = plus(a.first, std::max<std::int64_t>(latency_, 1'000'000));

@@ -17,7 +17,7 @@
 
 namespace leat::net::simulated {
 
-inline constexpr std::int64_t no_moment = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 // How often, of 1.
 struct link_rates {
@@ -72,7 +72,7 @@ class link {
   std::int64_t carry_control(std::int64_t now);
 
   struct arrivals {
-    std::int64_t first = no_moment, second = no_moment;  // no_moment: lost; not doubled
+    std::int64_t first = never, second = never;  // never: lost; not doubled
   };
   arrivals carry_datagram(std::int64_t now, std::size_t bytes);
 
@@ -95,7 +95,7 @@ class link {
   link_rates rates_;
   link_counts counts_;
   std::vector<outage> cuts_;  // in no order
-  std::int64_t every_ = 0, lasting_ = 0, drawn_until_ = no_moment;
+  std::int64_t every_ = 0, lasting_ = 0, drawn_until_ = never;
   std::uint64_t random_, cut_random_;
 };
 

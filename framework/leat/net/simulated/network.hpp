@@ -61,7 +61,7 @@ struct live_datagrams {
   std::size_t host = 0;
   datagram_queue queue = {};
   csp::wait_queue waits = {};
-  std::int64_t refused_at = no_moment;
+  std::int64_t refused_at = never;
 };
 
 class network : public std::enable_shared_from_this<network> {

@@ -111,7 +111,7 @@ class listening final : public transport {
   }
   ready_status wait(direction, deadline until, const char* what) override {
     return net_->wait(l_->waits, until, what, [&](std::int64_t now) {
-      return l_->shut ? now : l_->queue.empty() ? no_moment : l_->queue.front().due;
+      return l_->shut ? now : l_->queue.empty() ? never : l_->queue.front().due;
     });
   }
   void shutdown(int) noexcept override { net_->close(*l_); }
@@ -170,7 +170,7 @@ class datagrams final : public transport {
  private:
   bool refused(std::int64_t now) noexcept {
     if (d_->refused_at > now) return false;
-    d_->refused_at = no_moment;
+    d_->refused_at = never;
     return true;
   }
   int bind_for(const address& peer) {
@@ -191,9 +191,9 @@ class datagrams final : public transport {
     if (live_datagrams* const d = net_->datagrams_at(to, d_->host)) {
       address me = is_any(d_->at) ? with_port(net_->name_for(d_->host, to), d_->at.port()) : d_->at;
       for (const std::int64_t due : {a.first, a.second})
-        if (due != no_moment) d->queue.push({due, me, std::string(from.data, from.size)});
+        if (due != never) d->queue.push({due, me, std::string(from.data, from.size)});
       csp::claim_all(d->waits, csp::ending::done, woken);
-    } else if (d_->peer.size() > 0 && a.first != no_moment) {
+    } else if (d_->peer.size() > 0 && a.first != never) {
       d_->refused_at = std::min(d_->refused_at, net_->between(there, d_->host).carry_control(a.first));
     }
     return static_cast<ssize_t>(from.size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 
-#include <leat/config/text_place.hpp>
+#include <leat/config/text_location.hpp>
 
 namespace leat::config {
 namespace {
@@ -12,7 +12,7 @@ std::string place(const std::string& written, const std::string& text, std::size
   source_set sources;
   (void)sources.add("a.toml", "leat = 1\nx = " + written + "\ny = 1\n");
   const source_location whole{0, 2, 5, 99};
-  const source_location at = place_in_text(sources, whole, text, offset, length);
+  const source_location at = location_in_text(sources, whole, text, offset, length);
   if (at == whole) return "whole";
   return std::to_string(at.line) + ':' + std::to_string(at.column) + '+' + std::to_string(at.length);
 }

@@ -12,11 +12,11 @@
 namespace leat::config {
 
 // `whole` is where the text begins, with its quotes. A text that the file does not spell like that, as one with a
-// ${VARIABLE}, has no places within: then it is the whole.
-source_location place_in_text(const source_set& sources, source_location whole, std::string_view text,
-                              std::size_t offset, std::size_t length);
+// ${VARIABLE}, has no locations within: then it is the whole.
+source_location location_in_text(const source_set& sources, source_location whole, std::string_view text,
+                                 std::size_t offset, std::size_t length);
 
 // Moves what is about a part of a text there.
-void place_parts(const source_set& sources, diagnostics& found);
+void locate_parts(const source_set& sources, diagnostics& found);
 
 }  // namespace leat::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <leat/config/text_place.hpp>
+#include <leat/config/text_location.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -115,8 +115,8 @@ std::uint32_t characters_in(std::string_view text) {
 
 }  // namespace
 
-source_location place_in_text(const source_set& sources, source_location whole, std::string_view text,
-                              std::size_t offset, std::size_t length) {
+source_location location_in_text(const source_set& sources, source_location whole, std::string_view text,
+                                 std::size_t offset, std::size_t length) {
   if (!whole.known() || whole.file >= sources.size()) return whole;
   const source_file& file = sources[whole.file];
   const std::string_view line = file.line(whole.line);
@@ -139,9 +139,9 @@ source_location place_in_text(const source_set& sources, source_location whole, 
   return out;
 }
 
-void place_parts(const source_set& sources, diagnostics& found) {
+void locate_parts(const source_set& sources, diagnostics& found) {
   for (diagnostic& d : found.all())
-    if (d.part.length > 0) d.at = place_in_text(sources, d.at, d.part.text, d.part.offset, d.part.length);
+    if (d.part.length > 0) d.at = location_in_text(sources, d.at, d.part.text, d.part.offset, d.part.length);
 }
 
 }  // namespace leat::config
