@@ -244,6 +244,24 @@ TEST_CASE("without a token file nobody changes anything by TCP") {
   CHECK(r.goes_on());
 }
 
+TEST_CASE("by TCP one address cannot have all places") {
+  running r("[control]\nlisten = \"127.0.0.1:0\"\nclients = 16\n");
+  const std::string port = r.port();
+  REQUIRE(!port.empty());
+  std::vector<client> mine;
+  for (int i = 0; i < 12; ++i) {
+    mine.emplace_back(port);
+    REQUIRE(mine.back().send(get("/live")));
+    REQUIRE(status_of(mine.back().answer()) == "200");
+  }
+  const client one_more(port);
+  CHECK(one_more.is_dropped());
+  REQUIRE(mine[3].send(get("/live")));
+  CHECK(status_of(mine[3].answer()) == "200");
+  mine.pop_back();
+  CHECK(eventually([&] { return status_of(ask(port, get("/live"))) == "200"; }));
+}
+
 TEST_CASE("a token that others can read, or that is short, is refused at the start") {
   const scratch_folder folder;
   const std::string token = folder.file("token", "0123456789abcdef0123\n");

@@ -22,6 +22,7 @@ deployment_view some_deployment() {
   v.name = "climate";
   v.uptime = 12.5;
   v.runtime.rss = 9'123'456;
+  v.runtime.fenced = 2;
   for (int i = 0; i < 3; ++i) v.runtime.delay.add(60'000);
   process_view p;
   p.name = "climate/filter/1";
@@ -82,6 +83,7 @@ TEST_CASE("counters, gauges and labels are what they are called") {
   const auto has = [&](const char* line) { return ("\n" + text).find("\n" + std::string(line) + "\n"); };
   for (const char* line :
        {"leat_deployment{version=\"0.1.0\",deployment=\"climate\"} 1", "leat_uptime_seconds 12.5",
+        "leat_quarantined_threads{state=\"fenced\"} 2", "leat_quarantined_threads{state=\"frozen\"} 0",
         "leat_process_restarts_total{process=\"climate/filter/1\",class=\"smooth\"} 2",
         "leat_process_state{process=\"climate/filter/1\",class=\"smooth\",state=\"waiting\"} 1",
         "leat_process_state{process=\"climate/filter/1\",class=\"smooth\",state=\"computing\"} 0",

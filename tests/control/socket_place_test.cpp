@@ -103,7 +103,7 @@ std::string free_path(std::string_view name, std::string& why) {
 TEST_CASE("programs of one name that start together beside a stale socket get a place each") {
   constexpr std::size_t programs = 8;
   place p;
-  REQUIRE(folder_fault(p.own(), true).empty());
+  REQUIRE(folder_error(p.own(), true).empty());
   {
     const unix_socket gone(p.own() + "/climate.sock", true);
   }
@@ -140,9 +140,9 @@ TEST_CASE("a folder is made for us alone, whatever the umask") {
 
 TEST_CASE("a folder that is not there is a fault for who does not make it") {
   place p;
-  CHECK(!folder_fault(p.own(), false).empty());
-  CHECK(folder_fault(p.own(), true).empty());
-  CHECK(folder_fault(p.own(), false).empty());
+  CHECK(!folder_error(p.own(), false).empty());
+  CHECK(folder_error(p.own(), true).empty());
+  CHECK(folder_error(p.own(), false).empty());
 }
 
 TEST_CASE("a folder that others can write to is passed over, with the reason") {
@@ -151,7 +151,7 @@ TEST_CASE("a folder that others can write to is passed over, with the reason") {
   for (const mode_t mode : {0777u, 0770u, 01777u}) {
     CAPTURE(mode);
     REQUIRE(::chmod(p.own().c_str(), mode) == 0);
-    CHECK(folder_fault(p.own(), true).find("written by others") != std::string::npos);
+    CHECK(folder_error(p.own(), true).find("written by others") != std::string::npos);
     std::string why;
     CHECK(free_path("climate", why) == p.user() + "/climate.sock");
   }
@@ -166,7 +166,7 @@ TEST_CASE("a folder of another user is passed over") {
   fs::create_directory(p.own());
   REQUIRE(::chmod(p.own().c_str(), 0700) == 0);
   REQUIRE(::chown(p.own().c_str(), 65534, 65534) == 0);
-  CHECK(folder_fault(p.own(), true).find("another user") != std::string::npos);
+  CHECK(folder_error(p.own(), true).find("another user") != std::string::npos);
   std::string why;
   CHECK(free_path("climate", why) == p.user() + "/climate.sock");
 }
@@ -176,7 +176,7 @@ TEST_CASE("a link where the folder should be is not followed, even to a folder o
   fs::create_directory(p.path() + "/elsewhere");
   REQUIRE(::chmod((p.path() + "/elsewhere").c_str(), 0700) == 0);
   fs::create_directory_symlink(p.path() + "/elsewhere", p.own());
-  CHECK(folder_fault(p.own(), true).find("not a folder") != std::string::npos);
+  CHECK(folder_error(p.own(), true).find("not a folder") != std::string::npos);
   std::string why;
   CHECK(free_path("climate", why) == p.user() + "/climate.sock");
   CHECK(fs::is_empty(p.path() + "/elsewhere"));
@@ -208,7 +208,7 @@ TEST_CASE("a link, or a file, where the socket should be is neither followed nor
 TEST_CASE("a stale socket's place is free") {
   place p;
   std::string why;
-  REQUIRE(folder_fault(p.own(), true).empty());
+  REQUIRE(folder_error(p.own(), true).empty());
   {
     const unix_socket gone(p.own() + "/climate.sock", true);
   }
@@ -219,7 +219,7 @@ TEST_CASE("a stale socket's place is free") {
 TEST_CASE("beside living ones of the same name there is a number, also if they are too busy to answer") {
   place p;
   std::string why;
-  REQUIRE(folder_fault(p.own(), true).empty());
+  REQUIRE(folder_error(p.own(), true).empty());
   const unix_socket first(p.own() + "/climate.sock", true);
   CHECK(free_path("climate", why) == p.own() + "/climate-2.sock");
   const unix_socket second(p.own() + "/climate-2.sock", true);

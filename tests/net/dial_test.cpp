@@ -1,9 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <dlfcn.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <atomic>
+#include <cstring>
+#include <thread>
 #include <vector>
 
 #include "net/fixture.hpp"
+
+namespace {
+
+// Of this name the addresses of IPv4 are known at once, and an answer with those of both families comes when it may.
+constexpr const char* half_known = "half-known.test";
+std::atomic<bool> may_answer{false};
+
+}  // namespace
+
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  if (name && std::strcmp(name, half_known) == 0) {
+    while (hints->ai_family != AF_INET && !may_answer)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (hints->ai_family != AF_INET) return EAI_AGAIN;
+    name = "127.0.0.1";
+  }
+  return real(name, service, hints, found);
+}
 
 namespace leat::net::test {
 namespace {
@@ -62,6 +86,18 @@ TEST_CASE("a short deadline is long enough for each address to be tried") {
     const stream s = dial(
         std::vector<address>{a.where(), b.where(), c.where(), d.where(), e.where(), good.local()}, 1200ms);
     CHECK(s.peer().text() == good.local().text());
+  });
+}
+
+TEST_CASE("an answer about IPv6 that does not come holds up nobody who can be reached by IPv4") {
+  at_procs([] {
+    may_answer = false;
+    listener good = listen("127.0.0.1:0");
+    const std::string port = std::to_string(good.local().port());
+    const stream s = dial(std::string(half_known) + ':' + port, patience);
+    CHECK(s.peer().text() == good.local().text());
+    CHECK_FALSE(may_answer);
+    may_answer = true;
   });
 }
 

@@ -39,19 +39,19 @@ TEST_CASE("bytes arrive after the latency, in order, and not a moment before") {
   CHECK(p.c.next_read(1, 13 * ms) == 13 * ms);
   CHECK(p.c.read(1, into, 13 * ms) == 1);
   CHECK(into[0] == 'd');
-  CHECK(p.c.next_read(1, 13 * ms) == no_moment);
+  CHECK(p.c.next_read(1, 13 * ms) == never);
 }
 
 TEST_CASE("a slow reader stops the writer, until the word comes back that it has read") {
   pair p;
   CHECK(p.put(0, 150, 0) == 100);
   CHECK(p.put(0, 50, 0) == -EAGAIN);
-  CHECK(p.c.next_write(0, 0) == no_moment);
+  CHECK(p.c.next_write(0, 0) == never);
   CHECK(p.get(1, 20 * ms, 30) == 30);
   CHECK(p.put(0, 50, 20 * ms) == -EAGAIN);
   CHECK(p.c.next_write(0, 20 * ms) == 30 * ms);
   CHECK(p.put(0, 50, 30 * ms) == 30);
-  CHECK(p.c.next_write(0, 30 * ms) == no_moment);
+  CHECK(p.c.next_write(0, 30 * ms) == never);
 }
 
 TEST_CASE("bandwidth spreads what is written at once") {
@@ -134,7 +134,7 @@ TEST_CASE("a cut delays bytes, and loses none") {
 
 TEST_CASE("a cut without an end holds all until it is healed") {
   pair p;
-  p.forth.cut(0, no_moment);
+  p.forth.cut(0, never);
   CHECK(p.put(0, 5, 0) == 5);
   p.c.shutdown_write(0, 0);
   CHECK(p.c.next_read(1, 0) == link::patience);
@@ -147,7 +147,7 @@ TEST_CASE("a cut without an end holds all until it is healed") {
 
 TEST_CASE("a cut that lasts for too long ends both ends") {
   pair p;
-  p.back.cut(10 * s, no_moment);
+  p.back.cut(10 * s, never);
   for (const int end : {0, 1}) {
     CHECK(p.get(end, 10 * s + link::patience - 1) == -EAGAIN);
     CHECK(p.get(end, 10 * s + link::patience) == -ETIMEDOUT);
@@ -231,8 +231,8 @@ TEST_CASE("many random lives of a connection keep to its rules") {
 TEST_CASE("what takes longer than a link is ever up for gets through in the end") {
   link l(1, 1 * s);
   l.cut_at_random(0, 100 * ms, 10 * ms);
-  CHECK(l.carry(0, 100) != no_moment);
-  CHECK(l.carry_control(0) != no_moment);
+  CHECK(l.carry(0, 100) != never);
+  CHECK(l.carry_control(0) != never);
 }
 
 TEST_CASE("datagrams are lost, doubled and overtaken as often as the rates say, by the seed") {
@@ -273,7 +273,7 @@ TEST_CASE("cuts by chance begin and end by the seed, about as often as asked") {
     }
     CHECK((cuts > 40 && cuts < 80));
     CHECK((down > 180 * s && down < 420 * s));
-    CHECK(l.gives_up_at(0) == no_moment);
+    CHECK(l.gives_up_at(0) == never);
     return story;
   };
   CHECK(run(1) == run(1));

@@ -30,10 +30,18 @@ void run_with_a_tick_of(nanoseconds time, const std::string& more) {
   leat::run(runtime_options_of(p), [&] {
     channel<int> stop(4);
     host h(p);
-    (void)h.run(stop, [&](const host&) {
-      if (!std::exchange(late, true)) std::this_thread::sleep_for(time);
+    task_group beside;
+    beside.go([&] {
+      while (h.seen().live()) (void)sleep_for(std::chrono::milliseconds(1));
+      std::printf("it is not live\n");
+      while (!h.seen().live()) (void)sleep_for(std::chrono::milliseconds(1));
+      std::printf("it is live again\n");
       (void)stop.try_send(15);
     });
+    (void)h.run(stop, [&](const host&) {
+      if (!std::exchange(late, true)) std::this_thread::sleep_for(time);
+    });
+    beside.wait();
   });
   std::printf("it went on\n");
 }
@@ -66,6 +74,7 @@ TEST_CASE("or all Gs are written, and it goes on") {
   CHECK(r.said("leat: the host has made no step for "));
   CHECK(r.said("'main': running"));
   CHECK(r.said("'s/source' (counter, t.toml:5)"));
+  CHECK(r.said("it is not live\nit is live again\n"));
   CHECK(r.said("it went on"));
 }
 

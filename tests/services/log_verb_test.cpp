@@ -80,6 +80,15 @@ struct running {
 
 }  // namespace
 
+TEST_CASE("`leat metrics` is OpenMetrics, to its end") {
+  running r;
+  REQUIRE(r.both("svc/one", "svc/two"));
+  const std::string text = r.order({"metrics"});
+  CHECK(r.status == 0);
+  CHECK(text.find("# UNIT leat_uptime_seconds seconds\n") != std::string::npos);
+  CHECK(text.ends_with("\n# EOF\n"));
+}
+
 TEST_CASE("one process of a running deployment gets a level of its own, and loses it with one for all") {
   running r;
   REQUIRE(r.both("svc/one", "svc/two"));

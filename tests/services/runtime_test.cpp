@@ -191,12 +191,9 @@ TEST_CASE("trace prints the scheduler's figures, this often") {
   }
 }
 
-LEAT_CHILD(needs_100k_of_64k) {
-  run_with("stack = \"64K\"", [] { (void)use_stack(50); });
-}
-LEAT_CHILD(needs_100k_of_256k) {
-  run_with("stack = \"256K\"", [] { (void)use_stack(50); });
-}
+void need_100k() { (void)use_stack(static_cast<int>(fiber::room_for(100 * 1024) / 2048)); }
+LEAT_CHILD(needs_100k_of_64k) { run_with("stack = \"64K\"", need_100k); }
+LEAT_CHILD(needs_100k_of_256k) { run_with("stack = \"256K\"", need_100k); }
 
 TEST_CASE("stack is the size of a process's stack") {
   if (!fiber::under_tsan) {

@@ -46,6 +46,20 @@ class holds : public process {
   }
 };
 
+std::atomic<bool> call_may_end{false};
+
+// Takes a value into a declared blocking call, where nobody can put it out.
+class holds_in_a_call : public process {
+  in<number> values{this, "values"};
+  void run() override {
+    (void)values.recv();
+    leat::blocking([] {
+      holding = true;
+      while (!call_may_end) std::this_thread::sleep_for(1ms);
+    });
+  }
+};
+
 std::atomic<int> sent{0};
 
 class fills : public process {
@@ -70,6 +84,7 @@ class failing : public process {
 
 LEAT_PROCESS(deaf, "never ends");
 LEAT_PROCESS(holds, "takes one value and keeps it");
+LEAT_PROCESS(holds_in_a_call, "takes one value into a blocking call");
 LEAT_PROCESS(fills, "counts what it sends");
 LEAT_PROCESS(stubborn, "does not listen");
 LEAT_PROCESS(failing, "fails");
@@ -192,6 +207,43 @@ capacity = 4
   CHECK(process_of(l, p, "rock").dead_letters == 1);
   CHECK(log.said("port 'values': a value is given up after "));
   CHECK(log.said("{\"n\":1}"));
+}
+
+TEST_CASE("what a process has in hand that is left behind is counted") {
+  log_catcher log;
+  holding = false;
+  const config::plan p = plan_of(R"(
+[service]
+name = "s"
+drain = "20ms"
+[supervisor]
+grace = "20ms"
+[runtime]
+procs = 2
+grace = "20ms"
+[process.source]
+use = "counter"
+out = { values = "raw" }
+[process.rock]
+use = "holds_in_a_call"
+in = { values = "raw" }
+delivery = "at-least-once"
+[channel.raw]
+capacity = 4
+)");
+  const ledger l = run_plan(p, [](const channel<int>& stop) {
+    CHECK(eventually([] { return holding.load(); }));
+    stop.send(15);
+  });
+  CHECK(exit_code(l) == 1);
+  CHECK(process_of(l, p, "rock").left_behind == 1);
+  CHECK(process_of(l, p, "rock").left_in_hand == 1);
+  CHECK(process_of(l, p, "rock").dead_letters == 0);
+  CHECK(log.said(
+      "process 'rock' (holds_in_a_call, t.toml:14) has 1 value in hand and is left behind: nobody hands it "
+      "out again"));
+  CHECK(to_text(l, p).find(", left behind 1, values in hand there 1, longest run ") != std::string::npos);
+  call_may_end = true;  // before the program ends
 }
 
 TEST_CASE("one that was left behind and ends after all does not disturb the service that goes on") {

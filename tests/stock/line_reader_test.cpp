@@ -359,6 +359,29 @@ TEST_CASE("connections that have sent nothing make room for those that have some
   });
 }
 
+TEST_CASE("one address cannot have all connections of a reader") {
+  run_clean(with_procs(2), [] {
+    log_reader log;
+    rig r("line-reader");
+    const leat::channel<record> values = r.channel("values");
+    r.set("from", "tcp-listen:127.0.0.1:0").set("peers", 16).start();
+    const std::string where = listens_on(log);
+    std::vector<net::stream> mine;
+    for (int i = 0; i < 12; ++i) {
+      mine.push_back(net::dial(where, patience));
+      mine.back().write("1\n", patience);
+      REQUIRE(values.recv_until(patience));
+    }
+    net::stream one_more = net::dial(where, patience);
+    char byte[1];
+    std::error_code ec;
+    CHECK(one_more.read_some(byte, ec, patience) == 0);
+    mine[3].write("2\n", patience);
+    CHECK(values.recv_until(patience));
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
 TEST_CASE("a row of csv has no more fields than there may be columns, whatever its commas") {
   run_clean(with_procs(2), [] {
     csv_splitter s(',', 1 << 20, 1024);

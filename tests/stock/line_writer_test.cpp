@@ -203,6 +203,32 @@ TEST_CASE("where a writer listens, each connection gets the lines from then on, 
   });
 }
 
+TEST_CASE("one address cannot have all connections of a writer") {
+  run_clean(with_procs(2), [] {
+    log_reader log;
+    rig r("line-writer");
+    const auto in = r.channel("values");
+    r.set("to", "tcp-listen:127.0.0.1:0").set("peers", 16).start();
+    const std::string where = listens_on(log);
+    auto sender = spawn([&] {
+      while (in.send(text("a")) == send_status::sent) (void)sleep_for(1ms);
+    });
+    std::vector<net::stream> mine;
+    for (int i = 0; i < 12; ++i) {
+      mine.push_back(net::dial(where, patience));
+      REQUIRE(mine.back().read_line(patience) == "a");
+    }
+    net::stream one_more = net::dial(where, patience);
+    char byte[1];
+    std::error_code ec;
+    CHECK(one_more.read_some(byte, ec, patience) == 0);
+    CHECK(mine[3].read_line(patience) == "a");
+    sender.request_stop();
+    sender.join();
+    CHECK(r.stop() == ended::returned);
+  });
+}
+
 TEST_CASE("a slow reader of a listening writer misses lines, and holds up nobody") {
   at_procs([] {
     log_reader log;

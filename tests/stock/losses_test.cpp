@@ -13,6 +13,8 @@
 #include <leat/stock/batch.hpp>
 
 #include "services/fixture.hpp"
+#include "services/program.hpp"
+#include "small_disk.hpp"
 
 namespace leat::services::test {
 namespace {
@@ -162,6 +164,36 @@ TEST_CASE("what lets nobody in may be told to be a failure, or to cost the recor
     CHECK(account_of(failed, fails, "c").losses.at(0).lost == 1);
     CHECK(exit_code(failed) == 1);
   });
+}
+
+TEST_CASE("records whose retries are over are lost in the ledger, and the exit status is 1") {
+  stock::use();
+  leat::run([] {
+    refusing_server server("503 Service Unavailable");
+    const config::plan p = plan_on_thread(
+        numbers_to("http-post",
+                   "url = \"" + server.url() + "\", retries = 2, retry = \"1ms\", retry_most = \"2ms\"", 3));
+    channel<int> stop(1);
+    host h(p);
+    const ledger l = h.run(stop);
+    CHECK(server.asked == 9);
+    CHECK(has(to_text(l, p), "(lost: 'sink' threw away 3)"));
+    CHECK(exit_code(l) == 1);
+  });
+}
+
+TEST_CASE("records that a full disk costs are lost in the ledger, and the exit status is 1") {
+  stock::use();
+  const scratch_folder folder;
+  const config::plan p = plan_of(numbers_to(
+      "recorder", "folder = \"" + folder.path() + "/records\", full = \"drop\", retry = \"1h\"", 40));
+  const stock::test::small_disk disk(20);  // nine lines of a digit and their header
+  const ledger l = run_plan(p);
+  const std::uint64_t lost = account_of(l, p, "c").losses.at(0).lost;
+  CHECK(lost > 20);
+  CHECK(lost < 40);
+  CHECK(has(to_text(l, p), "(lost: 'sink' threw away " + std::to_string(lost) + ")"));
+  CHECK(exit_code(l) == 1);
 }
 
 TEST_CASE("what a process of one's own throws away is told as well") {

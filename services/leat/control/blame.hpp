@@ -12,7 +12,7 @@
 // is: one who waits for a culprit, or for its victims, is a victim like them.
 //
 // A burst is no fault: only what holds for most of a whole window counts. A reader that is being restarted for so
-// long is at fault like any other; one that has ended for good is told as its failure, and nothing is said here.
+// long is at fault like any other; one that has ended for good is reported as its failure, and nothing is said here.
 //
 // A queue is a channel, or a reader's share of one that copies.
 #pragma once

@@ -169,7 +169,11 @@ void door::serve_tcp() {
                } catch (const std::system_error&) {
                }
              },
-             {.limit = options_.clients, .name = "control", .evict_idle = true});
+             // One address leaves a quarter of the places to others.
+             {.limit = options_.clients,
+              .name = "control",
+              .per_address = options_.clients < 16 ? 0 : options_.clients / 4 * 3,
+              .evict_idle = true});
 }
 
 void door::serve(task_group& in) {

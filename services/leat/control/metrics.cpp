@@ -159,6 +159,9 @@ std::string metrics_text(const deployment_view& v, metrics_format f) {
   e.sample({}, v.runtime.rss);
   e.family("leat_threads", "gauge", "threads of the runtime");
   e.sample({}, std::uint64_t{v.runtime.threads});
+  e.family("leat_quarantined_threads", "gauge", "threads of quarantined processes that have not come back");
+  e.sample({{"state", "fenced"}}, std::uint64_t{v.runtime.fenced});
+  e.sample({{"state", "frozen"}}, std::uint64_t{v.runtime.frozen});
   e.family("leat_tasks", "gauge", "Gs that live");
   e.sample({}, v.runtime.gs);
   e.family("leat_scheduling_delay_seconds", "histogram", "how late a probe runs after it has become ready",

@@ -23,6 +23,7 @@ struct runtime_view {
   double cpu = 0;         // of one core, since the last view
   std::uint64_t rss = 0;  // bytes
   delay_histogram delay = {};
+  unsigned fenced = 0, frozen = 0;  // threads of quarantined processes that have not come back
 };
 
 struct service_view {

@@ -132,6 +132,8 @@ std::string to_json(const deployment_view& v, bool may_change) {
     w.object("runtime", [&] {
       w.member("procs", v.runtime.procs);
       w.member("threads", v.runtime.threads);
+      w.member("fenced", v.runtime.fenced);
+      w.member("frozen", v.runtime.frozen);
       w.member("gs", v.runtime.gs);
       w.member("cpu", v.runtime.cpu);
       w.member("rss", v.runtime.rss);

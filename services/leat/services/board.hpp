@@ -46,7 +46,12 @@ class board {
     f(rows_[replica]);
   }
   void set_phase(std::size_t service, deployment_phase p, std::size_t alive) noexcept;
-  void set_live(bool makes_progress) noexcept { live_.store(makes_progress, std::memory_order_relaxed); }
+  void set_live(bool makes_progress) noexcept {
+    live_.store(makes_progress, std::memory_order_relaxed);
+    if (host_late()) host_late_.store(false, std::memory_order_relaxed);
+  }
+  // sysmon: the host itself hangs, and says nothing here until its next step.
+  void host_is_late() noexcept { host_late_.store(true, std::memory_order_relaxed); }
   // On the G of an incarnation, as the first thing.
   void begun(std::size_t replica, std::uint64_t g) noexcept {
     gs_[replica].store(g, std::memory_order_relaxed);
@@ -62,7 +67,8 @@ class board {
     std::size_t alive = 0;
   };
   std::vector<service_row> services() const;
-  bool live() const noexcept { return live_.load(std::memory_order_relaxed); }
+  bool live() const noexcept { return live_.load(std::memory_order_relaxed) && !host_late(); }
+  bool host_late() const noexcept { return host_late_.load(std::memory_order_relaxed); }
 
  private:
   mutable ranked_mutex lock_{lock_rank::host, "board"};
@@ -71,6 +77,7 @@ class board {
   const std::size_t n_services_;
   std::vector<std::atomic<std::uint64_t>> gs_;
   std::atomic<bool> live_{true};
+  std::atomic<bool> host_late_{false};
 };
 
 // What somebody wants of the host.

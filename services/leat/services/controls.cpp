@@ -324,10 +324,10 @@ outcome controls::set(std::string_view name, const control::json& changes, bool 
   const set_outcome o = set_settings(*p.type, p.settings, host_.settings(process), value_of(changes),
                                      may_restart ? not_live::keep : not_live::refuse);
   json_writer w;
-  if (!o.faults.empty()) {
+  if (!o.errors.empty()) {
     w.object([&] {
-      w.member("error", o.faults.front().text);
-      w.member("key", o.faults.front().key);
+      w.member("error", o.errors.front().text);
+      w.member("key", o.errors.front().key);
     });
     return {"400 Bad Request", w.take()};
   }

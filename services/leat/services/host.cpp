@@ -214,6 +214,15 @@ void host::append_names_alive(text_buffer& to, const service& s) const noexcept 
   }
 }
 
+void host::leave_behind(const replica& r, process_account& a) {
+  ++a.left_behind;
+  const unsigned n = r.ports->in_hand();
+  if (n == 0) return;
+  a.left_in_hand += n;
+  log_error("services", "{} has {} {} in hand and is left behind: nobody hands {} out again", r.who, n,
+            n == 1 ? "value" : "values", n == 1 ? "it" : "them");
+}
+
 void host::look_at_deadlines() {
   for (config::index i = 0; i < services_.size(); ++i) {
     service& s = services_[i];
@@ -247,7 +256,7 @@ void host::look_at_deadlines() {
         for (const std::size_t n : s.replicas) {
           replica& r = replicas_[n];
           if (!r.alive) continue;
-          ++processes_[r.process].left_behind;
+          leave_behind(r, processes_[r.process]);
           gone(r);
         }
         break;
@@ -377,7 +386,7 @@ ledger host::account() const {
     process_account& a = l.processes[r.process];
     const incarnation* const run = running(r);
     if (!run) continue;
-    if (r.alive) ++a.left_behind;  // after a second signal some may still run
+    if (r.alive) leave_behind(r, a);  // after a second signal some may still run
     a.longest_run = std::max(a.longest_run, run->longest_run());
   }
   for (const channel_account& c : l.channels)

@@ -62,6 +62,7 @@ struct process_account {
   unsigned redelivered = 0;    // values that were in hand at a failure and were handed out again
   unsigned dead_letters = 0;   // values that were given up
   unsigned left_behind = 0;    // replicas that never ended
+  unsigned left_in_hand = 0;   // values that these had in hand: nobody knows how far they came, or will come
   nanoseconds longest_run{0};  // without entering the runtime, as overrun_guard::longest_run tells it
 };
 
@@ -164,6 +165,7 @@ class host {
   void insist(config::index s);
   void end_restarts(config::index s);
   void append_names_alive(text_buffer& to, const service& s) const noexcept;
+  static void leave_behind(const replica& r, process_account& a);
   void look_at_deadlines();
   void look_for_deadlocks(time_point now);
   time_point next_deadline() const;
@@ -198,7 +200,7 @@ class host {
   std::shared_ptr<services::board> board_;
   channel<wish> wishes_{16};
   int asked_to_stop_ = 0;
-  host_watch watch_{plan_.supervisor.host_hang, plan_.supervisor.on_host_hang, news_};
+  host_watch watch_{plan_.supervisor.host_hang, plan_.supervisor.on_host_hang, news_, board_};
 };
 
 }  // namespace leat::services

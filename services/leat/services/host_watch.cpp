@@ -9,6 +9,7 @@
 namespace leat::services {
 
 void host_watch::is_late(nanoseconds since, std::uint64_t g) noexcept {
+  seen_->host_is_late();
   const bool ends = action_ == config::host_action::exit;
   fixed_text<256> t;
   t.format("leat: the host has made no step for {} ms (host_hang); {}. It stands here:\n",

@@ -5,11 +5,14 @@
 // systemd to start it again; or a dump is written and it goes on, if that is configured.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
 #include <leat/config/plan.hpp>
 #include <leat/csp/channel.hpp>
 #include <leat/process/incarnation.hpp>
 #include <leat/sched/heartbeat.hpp>
+#include <leat/services/board.hpp>
 
 namespace leat::services {
 
@@ -17,8 +20,9 @@ class host_watch final : public sched::heartbeat {
  public:
   static constexpr int status = 70;  // EX_SOFTWARE
 
-  host_watch(nanoseconds limit, config::host_action action, const channel<incarnation_news>& news) noexcept
-      : heartbeat(limit), action_(action), news_(news) {}
+  host_watch(nanoseconds limit, config::host_action action, const channel<incarnation_news>& news,
+             const std::shared_ptr<board>& seen) noexcept
+      : heartbeat(limit), action_(action), news_(news), seen_(seen) {}
 
  private:
   bool is_awaited() const noexcept override { return news_.size() > 0; }
@@ -26,6 +30,7 @@ class host_watch final : public sched::heartbeat {
 
   const config::host_action action_;
   const channel<incarnation_news>& news_;
+  const std::shared_ptr<board>& seen_;
 };
 
 }  // namespace leat::services

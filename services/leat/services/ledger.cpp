@@ -86,6 +86,7 @@ std::string to_text(const ledger& l, const config::plan& plan) {
     also("redelivered", p.redelivered);
     also("dead letters", p.dead_letters);
     also("left behind", p.left_behind);
+    also("values in hand there", p.left_in_hand);
     text += ", longest run " + run_text(p.longest_run) + '\n';
   }
   if (l.fenced + l.frozen + l.back > 0)

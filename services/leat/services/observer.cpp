@@ -183,7 +183,7 @@ void observer::tick(std::int64_t now) {
         {log_level::warning,
          "channel '" + plan_.full_name(c) + "'" +
              (c.at.known() ? " at " + plan_.where(c.at) : std::string()) + " drops values (" +
-             config::to_string(policy_of(queues_[q])) + "): " + std::to_string(line->since_last) +
+             to_string(policy_of(queues_[q])) + "): " + std::to_string(line->since_last) +
              (line->first ? " so far; " : " more, " + std::to_string(line->in_all) + " in all; ") +
              (readers.empty() ? "nobody reads it, who" : readers) + " does not keep up"});
   }

@@ -20,11 +20,11 @@ using namespace observing;
 
 namespace {
 
-// How long after its end a verdict is not told again.
+// How long after its end a verdict is not reported again.
 constexpr nanoseconds told_for = 60s;
 
 // What a descriptor is that is no connection. It may be another's by now: a hint for people. Which way is waited for is
-// not told: who talks to a child waits for its output while a G of its own waits for it to read.
+// not reported: who talks to a child waits for its output while a G of its own waits for it to read.
 constexpr std::string_view a_pipe = "the other end of a pipe", a_device = "a device";
 std::string_view waited_for(const sched::g_sight& g) {
   struct stat s = {};
@@ -267,7 +267,7 @@ void observer::assess(std::int64_t now) {
     to_say_.push_back({log_level::warning, b.text});
     t->said = true;
   }
-  // What comes and goes is told once.
+  // What comes and goes is reported once.
   std::erase_if(told_, [&](const told& t) { return now - t.seen > told_for.count(); });
 }
 

@@ -163,7 +163,7 @@ void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
       whole.name = plan_.full_name(c);
       whole.at = c.at.known() ? plan_.where(c.at) : std::string();
       whole.message = c.message;
-      whole.full = config::to_string(config::effective_policy(c));
+      whole.full = to_string(config::effective_policy(c));
       whole.kind = leat::to_string(wires_.whole(queues_[q].channel).flavour());
       whole.copy = true;
       whole.capacity = end.capacity();
@@ -175,7 +175,7 @@ void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
     x.name = plan_.full_name(c);
     x.at = c.at.known() ? plan_.where(c.at) : std::string();
     x.message = c.message;
-    x.full = config::to_string(policy_of(queues_[q]));
+    x.full = to_string(policy_of(queues_[q]));
     x.kind = leat::to_string(end.flavour());
     x.copy = c.copy;
     x.capacity = end.capacity();
@@ -191,7 +191,7 @@ void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
       x.rejected += l.rejected;
     }
     if (const std::optional<store_account>& kept = now[q].store) {
-      x.kind = config::to_string(config::flavour::stored);
+      x.kind = to_string(leat::flavour::stored);
       // Its bound is in bytes: as many as would fill it, if they are like those that are there.
       const std::uint64_t each = kept->kept > 0 ? kept->bytes / kept->kept : c.value_size;
       x.capacity = static_cast<std::size_t>(c.store->max / std::max<std::uint64_t>(each, 1));
@@ -263,7 +263,11 @@ void observer::add_health(control::deployment_view& v, const std::vector<replica
   for (std::size_t i = 0; i < services.size(); ++i)
     if (services[i].phase > deployment_phase::running && services[i].phase != deployment_phase::ended)
       add("service '" + plan_.services[i].name + "' is " + to_string(services[i].phase));
-  if (!board_.live()) add("a process runs or waits for too long, or a critical one is not there");
+  if (board_.host_late()) {
+    add("the host makes no step: nothing is restarted, and no signal is answered");
+  } else if (!board_.live()) {
+    add("a process runs or waits for too long, or a critical one is not there");
+  }
   v.live = board_.live();
   v.why = std::move(why);
   v.healthy = v.why.empty();
@@ -290,7 +294,7 @@ control::deployment_view observer::look() {
   v.since = since_;
   v.uptime = seconds(now - started_);
   const runtime_stats s = stats();
-  v.runtime = {s.procs, s.threads, s.live, program_share_, resident_bytes(), delay_};
+  v.runtime = {s.procs, s.threads, s.live, program_share_, resident_bytes(), delay_, s.fenced, s.frozen};
   const std::vector<replica_row> rows = board_.rows();
   add_health(v, rows);
   add_processes(v, rows);

@@ -104,6 +104,13 @@ port_records::outcome port_records::settle(left_as how, bool another_comes, cons
   return o;
 }
 
+unsigned port_records::in_hand() const noexcept {
+  return static_cast<unsigned>(std::count_if(ports_.begin(), ports_.end(), [](const port& p) {
+    return p.record->hold && p.record->hold->at() != csp::hold_base::state::empty &&
+           std::none_of(p.ends.begin(), p.ends.end(), stores::keeps);
+  }));
+}
+
 std::vector<const port_type*> port_records::held() const {
   std::vector<const port_type*> all;
   for (const port& p : ports_) all.push_back(p.record->hold ? p.type : nullptr);

@@ -41,6 +41,9 @@ class port_records {
   // The incarnation is out behind a fence, and may still look at its records: the next one gets `fresh` ones,
   // and what it had is in their place. Before settle.
   void leave_records(std::vector<std::shared_ptr<csp::gate_record>>& fresh) noexcept;
+  // Values in hand that no store keeps. Of an incarnation that runs on, and may be done with them at any time: a count, as the
+  // values themselves are its own.
+  unsigned in_hand() const noexcept;
   // Of each port with a record the type of the values in hand; null if it keeps none.
   std::vector<const port_type*> held() const;
   static std::vector<std::shared_ptr<csp::gate_record>> fresh(const std::vector<const port_type*>& held);

@@ -8,7 +8,7 @@
 // the file in a declared blocking call. So a process never waits for a disk, and no file has two writers: the
 // values of an incarnation and of its successor come out of one box.
 //
-// A file that cannot be written is told once, tried again each second, and told again when it could be. What is
+// A file that cannot be written is reported once, tried again each second, and reported again when it could be. What is
 // marked at the end is written then; a disk that takes longer than `patience` for it is left.
 //
 // A folder is one program's at a time: it holds a lock on leat.lock in it, which goes with the program, however

@@ -66,6 +66,17 @@ double resident_megabytes(pid_t pid) {
   return here * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
+// Of all threads: how often one gave its CPU back by itself.
+double switches(pid_t pid) {
+  double sum = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::ifstream in(thread.path() / "status");
+    for (std::string line; std::getline(in, line);)
+      if (line.starts_with("voluntary_ctxt_switches:")) sum += std::atof(line.c_str() + 24);
+  }
+  return sum;
+}
+
 // Of it and all that it has started.
 double cpu_of_family(pid_t first) {
   struct one {
@@ -123,6 +134,19 @@ TEST_CASE("an open door with nobody there costs an idle deployment a megabyte at
   CHECK(alone.end() == 0);
 }
 
+TEST_CASE("a deployment that ticks once a second sleeps in between") {
+  const deployment d(many(2, "1s"), {}, {}, service);
+  REQUIRE(d.is_up());
+  std::this_thread::sleep_for(3s);
+  const double before = switches(d.service.pid());
+  const double share = share_of(d.service.pid(), 20s);
+  const double rate = (switches(d.service.pid()) - before) / 20;
+  // Its own: the tick, and the sink that it wakes.
+  CHECK(leat::test::at_most("switches of a deployment with a tick a second, beyond its own two", rate - 2,
+                            "1/s", 5));
+  CHECK(leat::test::at_most("a deployment with a tick a second", share, "% CPU", 0.02));
+}
+
 TEST_CASE("top, twice a second, of 100 processes and 200 channels") {
   const deployment d(many(100, "100ms"), {}, {}, service);
   REQUIRE(d.is_up());
@@ -152,7 +176,9 @@ TEST_CASE("a scrape of 100 processes and 200 channels") {
   std::vector<double> took;
   for (int i = 0; i < 40; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    const std::string text = leat::control::test::ask(d.socket(), leat::control::test::get("/metrics"));
+    const std::string text = leat::control::test::ask(
+        d.socket(),
+        leat::control::test::get("/metrics", "Host: localhost\r\nAccept: application/openmetrics-text\r\n"));
     took.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
     REQUIRE(text.find("# EOF") != std::string::npos);

@@ -50,18 +50,11 @@ function channelPanel(n) {
 function tapSection(n) {
   const place = section('Values'), bar = make('p', place, 'actions');
   const start = make('button', bar, '', 'Watch'), stop = make('button', bar, '', 'Stop');
-  const reader = n.shares.length ? make('select', bar) : null;
   const state = make('span', bar, 'sub'), list = make('ol', place, 'tap');
   let running = null, waiting = [], drawn = 0, shown = 0, hidden = 0;
   list.setAttribute('aria-label', 'Values as they pass');
   list.tabIndex = 0;
   stop.hidden = true;
-  if (reader) {
-    reader.setAttribute('aria-label', 'Whose values');
-    make('option', reader, '', 'all').value = '';
-    for (const s of n.shares) make('option', reader, '', local(s.reader)).value = s.reader;
-  }
-
   const counted = () => shown + ' shown' + (hidden ? ', ' + hidden + ' not shown' : '');
   function draw() {
     drawn = 0;
@@ -97,7 +90,7 @@ function tapSection(n) {
     drawn ||= requestAnimationFrame(draw);
   }
   async function read(signal) {
-    const which = new URLSearchParams({ channel: n.name, rate: 20, ...(reader?.value ? { reader: reader.value } : {}) });
+    const which = new URLSearchParams({ channel: n.name, rate: 20 });
     const response = await fetch('v1/tap?' + which, { headers: headers(), cache: 'no-store', signal });
     if (!response.ok) throw new Error(await fault(response));
     const from = response.body.getReader(), decoder = new TextDecoder();

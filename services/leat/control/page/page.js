@@ -40,7 +40,7 @@ function apply(state) {
   const r = state.runtime;
   const facts = [plural(model.processes.size, 'process'), 'up ' + seconds(state.uptime), 'CPU ' + percent(r.cpu),
     bytes(r.rss), plural(r.procs, 'P') + ', ' + plural(r.threads, 'thread') + ', ' + plural(r.gs, 'G'),
-    r.delay && 'delay p99 ' + seconds(r.delay.p99), 'pid ' + state.pid];
+    r.fenced && r.fenced + ' fenced', r.frozen && r.frozen + ' frozen', r.delay && 'delay p99 ' + seconds(r.delay.p99), 'pid ' + state.pid];
   put(byId('facts'), 'text', facts.filter(Boolean).join(' \u00b7 '));
   showBlame(state, model);
   showGraph(model);
