@@ -11,7 +11,7 @@
 // The wrappers are weak: a program that brings its own malloc, or links an allocator statically, keeps it.
 // Then there are no marks, heap_is_marked() says so, and nobody is stopped where it cannot be known to be
 // harmless. The same goes for a statically linked C library. With sanitizers the wrappers are not built;
-// their runtimes are shared libraries, which the handler tells from the program by address.
+// their runtimes are told from the program by address if they are shared libraries, as GCC's are.
 #pragma once
 
 namespace leat::sched {

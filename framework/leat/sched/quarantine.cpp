@@ -76,6 +76,7 @@ text_ranges leavable;  // the program, Leat, plug-ins
 text_ranges shared;    // libraries with locks that everybody needs
 bool c_library_is_apart = false;
 bool cxx_library_is_apart = false;
+bool sanitizer_is_apart = false;  // a library of its own, as GCC's are; Clang's are in the program
 
 // Files that are like the program. Never destroyed.
 std::vector<std::string>& leavable_files() {
@@ -203,7 +204,7 @@ LEAT_UNWATCHED _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void*
 // Where the program's own code may be an allocator, no place is known to be outside of it.
 LEAT_UNWATCHED bool own_code_is_known() noexcept {
   return c_library_is_apart && cxx_library_is_apart &&
-         (fiber::under_asan || fiber::under_tsan || heap_is_marked());
+         (fiber::under_asan || fiber::under_tsan ? sanitizer_is_apart : heap_is_marked());
 }
 
 enum class site : unsigned char { unknown, harmless, clean };
@@ -347,6 +348,9 @@ void prepare_quarantine() noexcept {
   static std::once_flag once;
   std::call_once(once, [] {
     (void)::dl_iterate_phdr(note_module, nullptr);
+    // Its allocator is what the name leads to.
+    if constexpr (fiber::under_asan || fiber::under_tsan)
+      sanitizer_is_apart = !is_leavable(reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, "malloc")));
     prepare_walks();
     choose_signal();
     look_up_plain_calls();
