@@ -285,8 +285,7 @@ setting_schema memory() {
                "[stores.md](stores.md)"),
        setting(choice("unknown", {"drop", "error"}), "drop, with a warning",
                "fields of a record that its message does not have: left out, counted and logged once, or the "
-               "record "
-               "is refused and its sender fails")}};
+               "record is refused and its sender fails")}};
 }
 
 template <class T>

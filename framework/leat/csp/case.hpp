@@ -55,7 +55,7 @@ class case_base {
   bool dead = false;        // closed, and the handler does not want to know
   bool orphaned = false;    // `channel` went while the select waited: the case holds it
   const bool staged_by_kind = false;
-  bool may_have_parts = false;  // `channel` may have parts
+  bool may_have_parts = false;  // `channel`
   bool staged = false;          // now; the select holds the channel
   ending result = ending::pending;
   std::int64_t until = forever;
