@@ -128,13 +128,6 @@ LEAT_UNWATCHED bool is_foreign_and_harmless(std::uintptr_t pc) noexcept {
   return false;
 }
 
-// The unwinder finds its tables without the loader's lock, and may be used wherever a thread was interrupted.
-#if defined(DLFO_STRUCT_HAS_EH_DBASE)
-constexpr bool unwinds_without_lock = true;
-#else
-constexpr bool unwinds_without_lock = false;
-#endif
-
 // --- The signal -------------------------------------------------------------------------------------
 
 std::atomic<int> signal_number{0};  // 0: none is free

@@ -5,6 +5,7 @@
 #include <ucontext.h>
 #include <atomic>
 #include <iterator>
+#include <mutex>
 #include <string_view>
 
 #include <leat/fiber/annotate.hpp>
@@ -50,10 +51,13 @@ LEAT_UNWATCHED void end_walk() noexcept {
 }  // namespace
 
 void prepare_walks() noexcept {
-  (void)::dl_iterate_phdr(note_unwinder, nullptr);
-  // The unwinder finds its tables at its first use, which must not be in a handler.
-  (void)_Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
-  fiber::on_expected_fault(end_walk);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    (void)::dl_iterate_phdr(note_unwinder, nullptr);
+    // The unwinder finds its tables at its first use, which must not be in a handler.
+    (void)_Unwind_Backtrace([](_Unwind_Context*, void*) { return _URC_END_OF_STACK; }, nullptr);
+    fiber::on_expected_fault(end_walk);
+  });
 }
 
 LEAT_UNWATCHED bool walk_interrupted(M& m, std::uintptr_t from, _Unwind_Trace_Fn visit, void* arg) noexcept {

@@ -13,12 +13,20 @@
 // Both run on the thread's signal stack, the second below the first. A handler that the program has put in
 // the place of ours sees the fault instead. For the scheduler's own sources.
 #pragma once
+#include <dlfcn.h>
 #include <unwind.h>
 #include <cstdint>
 
 namespace leat::sched {
 
 struct M;
+
+// The unwinder finds its tables without the loader's lock, and may be used wherever a thread was interrupted.
+#if defined(DLFO_STRUCT_HAS_EH_DBASE)
+constexpr bool unwinds_without_lock = true;
+#else
+constexpr bool unwinds_without_lock = false;
+#endif
 
 // At the start, before there can be a walk.
 void prepare_walks() noexcept;
