@@ -327,6 +327,32 @@ TEST_CASE("a guarded G that waits costs an idle program no CPU time" * leat::tes
   });
 }
 
+TEST_CASE("who is wanted out and catches its stop again and again is put out at the second time") {
+  if (fiber::under_tsan) return;  // nobody is taken off his stack there
+  for (const unsigned procs : {1u, 2u}) {
+    leat::run(with_procs(procs), [] {
+      const auto guard = guard_of(long_time, long_time);
+      stop_source stop;
+      static std::atomic<int> caught;
+      caught = 0;
+      auto t = spawn({.stop = stop, .guard = guard}, [&] {
+        for (;;) try {
+            (void)sleep_for(1h);
+          } catch (const stopped&) {
+            ++caught;
+          }
+      });
+      CHECK(eventually([&] { return stats().parks > 0; }));
+      guard->want_out();
+      stop.insist();
+      CHECK(eventually([&] { return guard->is_over(); }));
+      // Its stay at the second takes a few looks of sysmon's, of which a busy machine may keep it.
+      CHECK(caught < 50);
+      CHECK_THROWS_AS(t.get(), quarantined);
+    });
+  }
+}
+
 TEST_CASE("a wish to have a G out that comes when it has ended keeps sysmon from no sleep") {
   const auto watcher = static_cast<int>(::syscall(SYS_gettid));
   leat::run(with_procs(1), [&] {

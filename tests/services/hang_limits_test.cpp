@@ -32,6 +32,8 @@ void wait_for_nothing() {
 [[noreturn]] void hang_without_threads(const std::string& on_limit, int last) {
   act = [last](int run, const in<number>&) {
     (void)eventually([] { return events.text() == "+first"; });
+    // The thread that goes on when this one hangs is made by the other, in its own time.
+    if (run == last) (void)eventually([] { return stats().threads >= 2; });
     if (run == last && !leat::test::refuse_threads()) ::_exit(cannot);
     wait_for_nothing();
   };

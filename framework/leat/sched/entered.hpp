@@ -168,12 +168,16 @@ class entered : public entrance {
   entered& operator=(const entered&) = delete;
 };
 
+// Throws `stopped`. A G that has caught that before, although its supervisor wants it out, first stays in user code
+// until sysmon has put it behind the fence: else it would be there for microseconds at a time, and be seen by luck.
+[[noreturn]] void throw_stopped(const G& g);
+
 // For the end of a call, outside the runtime: a G that went on past its grace ends here. One that unwinds
 // already is let be: a destructor that sends a last value must not end the program.
 inline void throw_if_insisted(const G& g) {
   if (g.stop.load(std::memory_order_relaxed) == stop_level::insisted && std::uncaught_exceptions() == 0)
       [[unlikely]]
-    throw stopped{};
+    throw_stopped(g);
 }
 
 }  // namespace leat::sched

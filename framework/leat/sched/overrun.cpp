@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include <leat/base/log.hpp>
@@ -42,6 +43,16 @@ void overrun_guard::want_out() noexcept {
   if ((before & runtime_part::wanted) != 0 || before < runtime_part::one_g) return;
   const sched::entered in;
   if (sched::scheduler* const s = sched::scheduler::current()) s->want_out();
+}
+
+void sched::throw_stopped(const G& g) {
+  overrun_watch* const w = g.watch.load(std::memory_order_relaxed);
+  if (w && w->guard->out_wanted() && std::exchange(w->thrown_out, true)) {
+    const timespec some_looks{0, 20'000'000};
+    ::nanosleep(&some_looks, nullptr);
+    pass_gate();
+  }
+  throw stopped{};
 }
 
 namespace sched {

@@ -39,6 +39,7 @@ struct overrun_watch {
   std::int64_t asked_at = 0;  // when it was asked to stop; 0: never. sysmon, while it holds the G
   bool insisted = false;      // the same
   bool left_alone = false;    // the same: that has been reported
+  bool thrown_out = false;    // `stopped` was thrown through it when it was wanted out; the G itself
   // Once it is quarantined; written by sysmon, but for the fate, which the thread itself writes when it is
   // back.
   std::int64_t ran = 0;
