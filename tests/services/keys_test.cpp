@@ -265,7 +265,12 @@ TEST_CASE("what copies gives each process all, and its replicas their keys") {
 }
 
 TEST_CASE("without a key the replicas compete") {
-  handle = [](const tagged&) { yield(); };
+  // Whoever gets the first value stays with it, and the others get the next ones of its key.
+  static std::atomic<int> taken;
+  taken = 0;
+  handle = [](const tagged&) {
+    if (taken++ == 0) CHECK(eventually([] { return taken > 100; }));
+  };
   const config::plan p = plan_of(service("capacity = 4", "replicas = 3\n"));
   (void)run_plan(p);
   std::map<int, std::map<std::string, int>> who;
