@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <leat/csp/merge.hpp>
+#include <leat/csp/composite.hpp>
 
 #include "csp/fixture.hpp"
 #include "csp/start_waiting.hpp"
@@ -23,13 +23,13 @@ template <class T>
 in<T> merged(const std::vector<channel<T>>& all) {
   csp::channel_list parts;
   for (const auto& c : all) parts.push_back(shared(c));
-  return in<T>(csp::merge<T>(parts));
+  return in<T>(csp::merge(parts));
 }
 template <class T>
 out<T> fan(const std::vector<channel<T>>& all) {
   csp::channel_list parts;
   for (const auto& c : all) parts.push_back(shared(c));
-  return out<T>(csp::fan_out<T>(parts));
+  return out<T>(csp::fan_out(parts, csp::copier_of<T>));
 }
 
 // Its move may throw, so it travels in a box.
@@ -134,7 +134,7 @@ TEST_CASE("broadcast readers and plain channels can be merged") {
     const channel<bulky> plain(4);
     const in<bulky> reader(hub);
     reader.base()->add_ref();
-    const in<bulky> from(csp::merge<bulky>({csp::ref<csp::channel_base>(reader.base()), shared(plain)}));
+    const in<bulky> from(csp::merge({csp::ref<csp::channel_base>(reader.base()), shared(plain)}));
     hub.send(bulky(1));
     plain.send(bulky(2));
     CHECK(from.recv()->value + from.recv()->value == 3);

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include <leat/csp/gated.hpp>
-#include <leat/csp/merge.hpp>
+#include <leat/csp/composite.hpp>
+#include <leat/csp/gate.hpp>
 
 #include "csp/keyed_fixture.hpp"
 #include "csp/start_waiting.hpp"
@@ -186,7 +186,7 @@ TEST_CASE("a keyed end is sent to by a fan, and looked at by a gate") {
       b->add_ref();
       return csp::ref<csp::channel_base>(b);
     };
-    const out<item> fan(csp::fan_out<item>({share(c.group), share(plain.base())}));
+    const out<item> fan(csp::fan_out({share(c.group), share(plain.base())}, csp::copier_of<item>));
     CHECK(fan.send({1, 5}) == send_status::sent);
     CHECK(select(on_send(fan, item{1, 6}, [] {})) == 0);
     CHECK(c.queues[c.chosen(1)].recv()->n == 5);
@@ -194,7 +194,7 @@ TEST_CASE("a keyed end is sent to by a fan, and looked at by a gate") {
     CHECK(plain.recv()->n == 5);
     CHECK(plain.recv()->n == 6);
     const auto record = std::make_shared<csp::gate_record>();
-    const out<item> gated(csp::gate_out<item>(share(c.group), record));
+    const out<item> gated(csp::gate_out(share(c.group), record));
     CHECK(gated.send({1, 7}) == send_status::sent);
     CHECK(select(on_send(gated, item{1, 8}, [] {})) == 0);
     CHECK(record->passed == 2);

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <leat/csp/gated.hpp>
-#include <leat/csp/merge.hpp>
+#include <leat/csp/composite.hpp>
+#include <leat/csp/gate.hpp>
 
 #include "csp/fixture.hpp"
 #include "csp/start_waiting.hpp"
@@ -294,8 +294,8 @@ TEST_CASE("a new kind is merged, sent to by a fan, and looked at by a gate") {
   at_procs([] {
     const both_ends<> c(2);
     const channel<int> plain(2);
-    const in<int> merged(csp::merge<int>({c.shared(), shared(plain)}));
-    const out<int> fan(csp::fan_out<int>({c.shared(), shared(plain)}));
+    const in<int> merged(csp::merge({c.shared(), shared(plain)}));
+    const out<int> fan(csp::fan_out({c.shared(), shared(plain)}, csp::copier_of<int>));
     CHECK(fan.send(1) == send_status::sent);
     CHECK(merged.recv() == 1);
     CHECK(merged.recv() == 1);
@@ -307,7 +307,7 @@ TEST_CASE("a new kind is merged, sent to by a fan, and looked at by a gate") {
     CHECK(plain.recv() == 3);
 
     const auto record = std::make_shared<csp::gate_record>();
-    const in<int> gated(csp::gate_in<int>(c.shared(), record));
+    const in<int> gated(csp::gate_in(c.shared(), record));
     auto looks = start_waiting([&] { CHECK(select(on_recv(gated, [](int v) { CHECK(v == 4); })) == 0); });
     CHECK(c.to.send(4) == send_status::sent);
     looks.get();

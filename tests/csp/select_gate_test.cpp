@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <leat/csp/gated.hpp>
+#include <leat/csp/gate.hpp>
 
 #include "csp/fixture.hpp"
 
@@ -32,7 +32,7 @@ struct kept_end {
   explicit kept_end(const channel<hard_to_copy>& c) {
     record->hold = hold;
     c.base()->add_ref();
-    gate = csp::gate_in<hard_to_copy>(csp::ref<csp::channel_base>(c.base()), record);
+    gate = csp::gate_in(csp::ref<csp::channel_base>(c.base()), record);
   }
   csp::channel_base* base() const { return gate.get(); }
   std::optional<hard_to_copy> try_recv() const;
@@ -66,7 +66,7 @@ TEST_CASE("a value in hand passes by one that was cut short while it copied it")
   using hold = csp::hold<slow_to_copy>;
   const auto first = std::make_shared<hold>(), second = std::make_shared<hold>(),
              third = std::make_shared<hold>();
-  first->value.emplace();
+  static_cast<std::optional<slow_to_copy>*>(first->place())->emplace();
   first->become(state::again);
   second->succeed(first);
   std::thread cut_short([&] { (void)second->again(); });
@@ -77,8 +77,8 @@ TEST_CASE("a value in hand passes by one that was cut short while it copied it")
   CHECK(slow_to_copy::copies == 2);
   slow_to_copy::held_up = false;
   cut_short.join();
-  CHECK(slow_to_copy::places[0] == &*second->value);
-  CHECK(slow_to_copy::places[1] == &*third->value);
+  CHECK(slow_to_copy::places[0] == second->value());
+  CHECK(slow_to_copy::places[1] == third->value());
 }
 
 TEST_CASE("a value that is delivered at least once is not lost when its copy throws") {
@@ -114,7 +114,7 @@ TEST_CASE("a kept case goes through its gate at each select, also at a one-to-on
       CHECK(select(cases) == 0);
       CHECK(got == i);
       REQUIRE(end.hold->at() == csp::hold_base::state::in_hand);
-      CHECK(end.hold->value->n == i);
+      CHECK(static_cast<hard_to_copy*>(end.hold->value())->n == i);
     }
     end.hold->become(csp::hold_base::state::again);
     CHECK(select(cases) == 0);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include <leat/csp/merge.hpp>
+#include <leat/csp/composite.hpp>
 
 #include "csp/fixture.hpp"
 
@@ -68,7 +68,7 @@ TEST_CASE("a ring beside a merged end gets the share of one of all") {
     a.base()->add_ref();
     b.base()->add_ref();
     const in<int> both(
-        csp::merge<int>({csp::ref<csp::channel_base>(a.base()), csp::ref<csp::channel_base>(b.base())}));
+        csp::merge({csp::ref<csp::channel_base>(a.base()), csp::ref<csp::channel_base>(b.base())}));
     constexpr int rounds = 10000;
     int of_ring = 0;
     for (int round = 0; round < rounds; ++round) {

@@ -24,7 +24,7 @@ class boxed_channel final : public many_channel<boxed<T>> {
     send_status status{};
     {
       entered in;
-      status = base::send_inside(in, s.box, s.evicted, until);
+      status = base::send_inside(in, &s.box, &s.evicted, until);
     }
     s.give_back(value);
     return status;
@@ -34,7 +34,7 @@ class boxed_channel final : public many_channel<boxed<T>> {
     recv_status status{};
     {
       entered in;
-      status = base::recv_inside(in, box, until);
+      status = base::recv_inside(in, &box, until);
     }
     if (box) unbox(this, std::move(*box), value);
     return status;

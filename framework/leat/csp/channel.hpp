@@ -63,7 +63,7 @@ template <class T>
 [[gnu::noinline]] send_status send_by_policy(many_channel<T>& to, sched::entrance in, T& v) noexcept {
   std::optional<T> evicted;  // destroyed outside the runtime
   const sched::entered inside(in);
-  return to.apply_policy_and_unlock(v, evicted);
+  return to.apply_policy_and_unlock(&v, &evicted);
 }
 
 // Leaves v alone unless it returns sent. Until is without_end, or a moment.

@@ -6,6 +6,7 @@
 #include <new>
 
 #include <leat/base/log.hpp>
+#include <leat/csp/single.hpp>
 #include <leat/csp/tap.hpp>
 #include <leat/sched/info.hpp>
 
@@ -146,6 +147,22 @@ ending wait_on_nil(wait_reason why, std::int64_t until) noexcept {
   entered in;
   contested_wait me(in.m ? &in.g() : nullptr);
   return wait::ended_by(me.block(in, why, until, stops::end_it, "nil"));
+}
+
+send_status send_untyped(channel_base& c, void* value, std::int64_t until) {
+  if (c.inlined_as(inlined::one_to_one) && static_cast<single_base&>(c).put_untyped(value))
+    return send_status::sent;
+  const send_status s = !c.is_inlined() && c.tap() ? send_tapped(c, value, until) : c.send(value, until);
+  if (s == send_status::stopped) throw_if_insisted();
+  return s;
+}
+
+recv_status recv_untyped(channel_base& c, void* value, std::int64_t until) {
+  if (c.inlined_as(inlined::one_to_one) && static_cast<single_base&>(c).take_untyped(value))
+    return recv_status::received;
+  const recv_status s = c.recv(value, until);
+  if (s == recv_status::stopped) throw_if_insisted();
+  return s;
 }
 
 void throw_if_insisted() {

@@ -354,6 +354,11 @@ std::size_t ring_size(std::size_t n, std::size_t cell_size);
 void* allocate_ring(std::size_t slots, std::size_t cell_size, std::size_t align, std::size_t capacity);
 void free_ring(void* ring, std::size_t align) noexcept;
 
+// For who does not know the type, outside the runtime. As a handle does it: past a tap, and `stopped` is thrown if that is
+// insisted on.
+send_status send_untyped(channel_base& c, void* value, std::int64_t until);
+recv_status recv_untyped(channel_base& c, void* value, std::int64_t until);
+
 // A nil end is never ready: waits for the deadline or a stop.
 ending wait_on_nil(wait_reason why, std::int64_t until) noexcept;
 

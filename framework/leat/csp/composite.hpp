@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One end at several channels: `merged` receives from all of them, fairly; `fan` sends to each of them. Made
-// by merge<T> and fan_out<T> (merge.hpp); an end at one channel never comes here. An end that sends to one of
-// several is in keyed.hpp.
+// One end at several channels: `merge` makes one that receives from all of them, fairly; `fan_out` one that sends to
+// each of them. An end that sends to one of several is in keyed.hpp.
 //
 // A merged end is closed when all its channels are. A fan skips those that are closed, and is closed when all
 // are; each channel takes the value, waits or drops it by itself and one after the other, so a send that is
@@ -12,14 +11,14 @@
 // for the first channel that is open; when that has taken the value, the others are sent to before the handler
 // runs.
 #pragma once
-#include <atomic>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include <leat/csp/channel_base.hpp>
+#include <leat/csp/kept_value.hpp>
 
 namespace leat::csp {
 
@@ -38,27 +37,6 @@ class composite : public channel_base {
   composite(channel_list all, std::size_t capacity, const channel_options& o);
 
   const channel_list parts_;
-};
-
-// The type is known to merged_channel<T>.
-class merged : public composite {
- public:
-  leat::flavour flavour() const noexcept override { return leat::flavour::merged; }
-
-  std::span<const ref<channel_base>> parts(const op_case&) const noexcept override;
-  // Never called for a receive: they are its parts'. There is nothing else to do here.
-  ending try_case(entered&, op_case&) noexcept override { return ending::closed; }
-  ending enroll(entered&, op_case&, wait&) noexcept override { return ending::closed; }
-  void withdraw(op_case&) noexcept override {}
-
- protected:
-  using composite::composite;
-
-  // Where the next look at all channels begins. Whoever looks moves it on; a lost update does no harm.
-  std::size_t next_start() noexcept { return start_.fetch_add(1, std::memory_order_relaxed) % parts_.size(); }
-
- private:
-  std::atomic<std::size_t> start_{0};
 };
 
 // A send case waits at one of the channels.
@@ -83,16 +61,24 @@ class aiming : public composite {
   using kept_aim = std::unique_ptr<aim>;
 };
 
-// The type is known to fan_channel<T>.
-class fan : public aiming {
- public:
-  leat::flavour flavour() const noexcept override { return leat::flavour::fan; }
-
- protected:
-  using aiming::aiming;
-
-  // The index of the first that is open, or of the first.
-  std::size_t first_open() const noexcept;
+// How a fan, which does not know the type, copies its values.
+struct copier {
+  // A copy of a const T*, outside the runtime.
+  send_status (*send_copy)(channel_base& to, const void* value, std::int64_t until) = nullptr;
+  std::unique_ptr<kept_value> (*keep_copy)(const void* value) = nullptr;
 };
+template <std::copy_constructible T>
+inline constexpr copier copier_of{[](channel_base& to, const void* value, std::int64_t until) {
+                                    T copy(*static_cast<const T*>(value));
+                                    return send_untyped(to, &copy, until);
+                                  },
+                                  [](const void* value) {
+                                    T copy(*static_cast<const T*>(value));
+                                    return keep_value<T>(&copy);
+                                  }};
+
+// `all` is not empty. An end at one channel is that channel.
+ref<channel_base> merge(channel_list all);
+ref<channel_base> fan_out(channel_list all, const copier& by);
 
 }  // namespace leat::csp

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // An end that is looked at while values pass: it counts them, and an end that receives may keep the value
-// that is in hand, so that it can be handed out again when whoever received it has failed. Made by gate_in<T>
-// and gate_out<T> (gated.hpp); other ends never come here.
+// that is in hand, so that it can be handed out again when whoever received it has failed. Made by gate_in and
+// gate_out; other ends never come here.
 //
 // What it notes is in a record that outlives the gate and its user: each incarnation of a process has a gate
 // of its own on the same record.
@@ -25,13 +25,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
+#include <utility>
 
 #include <leat/csp/channel_base.hpp>
 
 namespace leat::csp {
 
-// What is in hand; the value itself is in hold<T>.
+// What is in hand. hold<T> has the value.
 class hold_base {
  public:
   enum class state : std::uint8_t { empty, in_hand, again };
@@ -44,15 +45,46 @@ class hold_base {
   state at() const noexcept { return at_.load(std::memory_order_acquire); }  // pairs with become
   // Release: the value is whole.
   void become(state s) noexcept { at_.store(s, std::memory_order_release); }
-  virtual void acknowledge() noexcept = 0;
+  // Returns place(), which is empty then.
+  void* acknowledge() noexcept;
   // The supervisor, with a new hold: it stands where the old one does, and has a copy of what is in hand
   // there when that is asked for.
-  virtual void succeed(std::shared_ptr<hold_base> old) noexcept = 0;
+  void succeed(std::shared_ptr<hold_base> old) noexcept;
+  // A T*: what is in hand, or to be handed out again. A predecessor's is copied here first.
+  void* again();
+
+  // All that depends on the type. place, `to` and `from` are std::optional<T>*.
+  virtual void* place() noexcept = 0;  // where the value is, if there is one
+  virtual void* value() noexcept = 0;  // a T*; there is one
+  virtual void copy(void* to) const = 0;
+  virtual void take(void* from) = 0;
+  virtual void* drop() noexcept = 0;  // place(), which is empty then
 
   unsigned failures = 0;  // with this value; the supervisor's
 
  private:
   std::atomic<state> at_{state::empty};
+  std::shared_ptr<hold_base> before_ = {};  // which has the value, and none before it
+};
+
+template <class T>
+class hold final : public hold_base {
+ public:
+  void* place() noexcept override { return &value_; }
+  void* value() noexcept override { return &*value_; }
+  void copy(void* to) const override { static_cast<std::optional<T>*>(to)->emplace(*value_); }
+  void take(void* from) override {
+    auto& v = *static_cast<std::optional<T>*>(from);
+    value_.emplace(std::move(*v));
+    v.reset();
+  }
+  void* drop() noexcept override {
+    value_.reset();
+    return &value_;
+  }
+
+ private:
+  std::optional<T> value_;
 };
 
 struct gate_record {
@@ -61,37 +93,14 @@ struct gate_record {
   std::shared_ptr<hold_base> hold = {};  // null: nothing is kept
 };
 
-// The type is known to receiving_gate<T> and sending_gate<T>.
-class gate : public channel_base {
- public:
-  leat::flavour flavour() const noexcept override { return leat::flavour::gated; }
-  hold_base* held() const noexcept { return record_->hold.get(); }
+// Without a hold in its record no type need be known: then nothing is kept.
+ref<channel_base> gate_in(ref<channel_base> inner, std::shared_ptr<gate_record> record);
+ref<channel_base> gate_out(ref<channel_base> inner, std::shared_ptr<gate_record> record);
 
-  std::size_t size() const noexcept override;
-  bool is_closed() const noexcept override { return inner_->is_closed(); }
-  channel_stats stats() const noexcept override { return inner_->stats(); }
-  void close() noexcept override { inner_->close(); }
+// What an end made by gate_in keeps; null: nothing, or it is another end.
+hold_base* held_at(channel_base& end) noexcept;
 
-  ending try_case(entered& in, op_case& c) noexcept override;
-  ending enroll(entered& in, op_case& c, wait& me) noexcept override;
-  void withdraw(op_case& c) noexcept override;
-  void unstage(op_case& c, void* value) noexcept override;
-  std::span<const ref<channel_base>> parts(const op_case& c) const noexcept override;
-  std::int64_t due() noexcept override { return inner_->due(); }
-  bool only_stores() const noexcept override { return inner_->only_stores(); }
-
- protected:
-  gate(ref<channel_base> inner, std::shared_ptr<gate_record> record);
-
-  void count() noexcept {
-    record_->passed.store(record_->passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  bool hands_out_again() const noexcept { return held() && held()->at() == hold_base::state::again; }
-
-  const ref<channel_base> inner_;
-
- private:
-  const std::shared_ptr<gate_record> record_;
-};
+// Sends what is in hand there; it is in hand no more if it was sent.
+send_status send_held(hold_base& h, channel_base& c, std::int64_t until);
 
 }  // namespace leat::csp

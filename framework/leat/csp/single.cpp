@@ -48,6 +48,14 @@ bool let_others_run_first(entered& in) noexcept {
   return true;
 }
 
+single_base::single_base(std::size_t capacity, const channel_options& o, cell_layout cell)
+    : channel_base(inlined::one_to_one, capacity, o),
+      mask_(ring_size(capacity, cell.size) - 1),
+      ring_(allocate_ring(mask_ + 1, cell.size, cell.align, capacity)),
+      cell_align_(cell.align) {}
+
+single_base::~single_base() { free_ring(ring_, cell_align_); }
+
 std::size_t single_base::size() const noexcept {
   const std::uint64_t h = head_.load(std::memory_order_acquire);
   const std::uint64_t n = tail_.load(std::memory_order_relaxed) - h;
@@ -228,6 +236,57 @@ send_status single_base::make_room(entered& in, std::int64_t until) noexcept {
     if (how == ending::closed) return send_status::closed;
     return how == ending::stopped ? send_status::stopped : send_status::timeout;
   }
+}
+
+// --- Through the interface --------------------------------------------------------------------------
+
+bool single_base::put_untyped(void* cell) noexcept { return put_from_outside(*this, cell); }
+bool single_base::take_untyped(void* to) noexcept { return take_from_outside(*this, to); }
+
+[[gnu::always_inline]] inline send_status single_base::send_inside(entered& in, void* cell,
+                                                                   std::int64_t until) noexcept {
+  while (!put_here(*this, cell)) {
+    const send_status s = make_room(in, until);
+    if (s != send_status::sent) return s;
+  }
+  if (to_writer_.load(std::memory_order_relaxed) != 0) attend(in.m, side::reader);
+  return send_status::sent;
+}
+
+[[gnu::always_inline]] inline recv_status single_base::recv_inside(entered& in, void* to,
+                                                                   std::int64_t until) noexcept {
+  while (!take_here(*this, to)) {
+    const recv_status s = find_value(in, until);
+    if (s != recv_status::received) return s;
+  }
+  if (to_reader_.load(std::memory_order_relaxed) != 0) attend(in.m, side::writer);
+  return recv_status::received;
+}
+
+send_status single_base::send(void* value, std::int64_t until) {
+  entered in;
+  return send_inside(in, value, until);
+}
+
+recv_status single_base::recv(void* value, std::int64_t until) {
+  entered in;
+  return recv_inside(in, value, until);
+}
+
+// --- select -----------------------------------------------------------------------------------------
+
+ending single_base::try_case(entered& in, op_case& c) noexcept {
+  if (c.kind == op::recv) return ending_of(recv_inside(in, c.slot, at_once));
+  return ending_of(send_inside(in, c.slot, at_once));
+}
+
+ending single_base::enroll(entered& in, op_case& c, wait& me) noexcept {
+  const ending linked = enroll_side(c);
+  if (linked != ending::look) return linked;
+  // It is ready now; this side alone can take it, so nobody else can spoil it.
+  if (me.try_claim(c.entry.index) == wait::claimed::lost) return ending::lost;
+  const ending now = try_case(in, c);
+  return now == ending::done ? ending::done : ending::look;
 }
 
 ending single_base::enroll_side(op_case& c) noexcept {

@@ -55,6 +55,7 @@ namespace leat::csp {
 // them. False: there are none, or it has no P to let them run on.
 bool let_others_run_first(entered& in) noexcept;
 
+// The whole ring, in terms of two moves, which know the type; as many_base is of four.
 class single_base : public channel_base {
  public:
   leat::flavour flavour() const noexcept override { return leat::flavour::single; }
@@ -64,11 +65,23 @@ class single_base : public channel_base {
   channel_stats stats() const noexcept override;
   bool try_count(channel_stats& to) const noexcept override;
   void close() noexcept override;
+  send_status send(void* value, std::int64_t until) override;
+  recv_status recv(void* value, std::int64_t until) override;
+  ending try_case(entered& in, op_case& c) noexcept override;
+  ending enroll(entered& in, op_case& c, wait& me) noexcept override;
   void withdraw(op_case& c) noexcept override;
   void change_user(op kind) noexcept override {
     (kind == op::recv ? reading_ : writing_).user.store(0, std::memory_order_relaxed);
   }
   std::size_t waiting(std::span<waiting_g> to) const noexcept override;
+
+  // The moves: a cell is a Cell*, `to` an empty std::optional<Cell>*.
+  virtual void move_in(void* cell, std::uint64_t index) noexcept = 0;  // the writer, at tail_
+  virtual void move_out(void* to, std::uint64_t index) noexcept = 0;   // the reader, at head_
+
+  // put and take of single_channel, for who does not know the type.
+  bool put_untyped(void* cell) noexcept;
+  bool take_untyped(void* to) noexcept;
 
   // For the reader, outside the runtime: what there is to take. unclear: a visit to the runtime would tell.
   enum class sight : std::uint8_t { value, nothing, closed, unclear };
@@ -87,18 +100,56 @@ class single_base : public channel_base {
   using word = atom<std::uint32_t>;
   enum bits : std::uint32_t { waits = 1, fenced = 2 };
 
-  single_base(std::size_t capacity, const channel_options& o)
-      : channel_base(inlined::one_to_one, capacity, o) {}
+  struct cell_layout {
+    std::size_t size, align;
+  };
+  single_base(std::size_t capacity, const channel_options& o, cell_layout cell);
+  ~single_base() override;
 
-  // `sent`: there is room until put_until_. `received`: there are values until take_until_.
-  send_status make_room(entered& in, std::int64_t until) noexcept;
-  recv_status find_value(entered& in, std::int64_t until) noexcept;
+  // Step a. Self makes the moves: a class that knows the type, or this one. False: not before a look at the other side.
+  template <class Self>
+  [[gnu::always_inline]] static bool put_here(Self& self, void* cell) noexcept {
+    const std::uint64_t t = self.tail_.load(std::memory_order_relaxed);
+    if (t == self.put_until_ || self.closed_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      return false;
+    self.move_in(cell, t);
+    self.tail_.store(t + 1, std::memory_order_release);   // pairs with find_value and empty
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // b comes after a
+    return true;
+  }
+  template <class Self>
+  [[gnu::always_inline]] static bool take_here(Self& self, void* to) noexcept {
+    const std::uint64_t h = self.head_.load(std::memory_order_relaxed);
+    if (h == self.take_until_) [[unlikely]]
+      return false;
+    self.move_out(to, h);
+    self.taken_up_to(h + 1);
+    return true;
+  }
+  void taken_up_to(std::uint64_t h) noexcept {
+    head_.store(h, std::memory_order_release);  // the slot is free; pairs with make_room and used
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  template <class Self>
+  [[gnu::always_inline]] static bool put_from_outside(Self& self, void* cell) noexcept {
+    if (sched::must_come_in() || !put_here(self, cell)) [[unlikely]]
+      return false;
+    if (self.to_writer_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      self.attend_from_outside(side::reader);
+    return true;
+  }
+  template <class Self>
+  [[gnu::always_inline]] static bool take_from_outside(Self& self, void* to) noexcept {
+    if (sched::must_come_in() || !take_here(self, to)) [[unlikely]]
+      return false;
+    if (self.to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      self.attend_from_outside(side::writer);
+    return true;
+  }
+
   // Steps c and d, when b has read something.
   enum class side : std::uint8_t { reader, writer };
-  void attend(m_front* m, side other) noexcept;
   void attend_from_outside(side other) noexcept;
-  // Steps 2 to 4 but for the parking. look: it is ready; closed; both: not linked.
-  ending enroll_side(op_case& c) noexcept;
 
   bool empty() const noexcept {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);  // pairs with a
@@ -139,6 +190,14 @@ class single_base : public channel_base {
     return waiting == side::reader ? readers_ : writers_;
   }
   bool must_wait(side s) const noexcept { return s == side::reader ? empty() : is_full(); }
+  send_status send_inside(entered& in, void* cell, std::int64_t until) noexcept;
+  recv_status recv_inside(entered& in, void* to, std::int64_t until) noexcept;
+  // `sent`: there is room until put_until_. `received`: there are values until take_until_.
+  send_status make_room(entered& in, std::int64_t until) noexcept;
+  recv_status find_value(entered& in, std::int64_t until) noexcept;
+  void attend(m_front* m, side other) noexcept;
+  // Steps 2 to 4 but for the parking. look: it is ready; closed; both: not linked.
+  ending enroll_side(op_case& c) noexcept;
   void visit(entered& in, visits& v, std::uint64_t index, side other, const char* does) noexcept;
   void wake_side(m_front* m, side other) noexcept;
   void announce(side me) noexcept;
@@ -153,6 +212,13 @@ class single_base : public channel_base {
   wait_queue readers_ LEAT_GUARDED_BY(lock_);
   wait_queue writers_ LEAT_GUARDED_BY(lock_);
   count reader_parks_{0}, writer_parks_{0};
+
+ protected:
+  alignas(64) const std::size_t mask_;  // apart from what parkers write
+  void* const ring_;
+
+ private:
+  const std::size_t cell_align_;
 };
 
 // A value that another may take the place of, without an end and a beginning in between.
@@ -163,31 +229,16 @@ template <class Cell>
 class single_channel final : public single_base {
  public:
   single_channel(std::size_t capacity, const channel_options& o)
-      : single_base(capacity, o),
-        mask_(ring_size(capacity, sizeof(Cell)) - 1),
-        ring_(static_cast<Cell*>(allocate_ring(mask_ + 1, sizeof(Cell), alignof(Cell), capacity))) {}
+      : single_base(capacity, o, {sizeof(Cell), alignof(Cell)}) {}
   ~single_channel() override {
     const std::uint64_t end = tail_.load(std::memory_order_relaxed);
-    for (std::uint64_t i = head_.load(std::memory_order_relaxed); i != end; ++i) ring_[i & mask_].~Cell();
-    free_ring(ring_, alignof(Cell));
+    for (std::uint64_t i = head_.load(std::memory_order_relaxed); i != end; ++i) at(i)->~Cell();
   }
 
   // The writer, outside the runtime. False: not without a visit to it, by send.
-  [[gnu::always_inline]] bool put(Cell& v) noexcept {
-    if (sched::must_come_in() || !put_here(v)) [[unlikely]]
-      return false;
-    if (to_writer_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      attend_from_outside(side::reader);
-    return true;
-  }
+  [[gnu::always_inline]] bool put(Cell& v) noexcept { return put_from_outside(*this, &v); }
   // The reader, outside the runtime.
-  [[gnu::always_inline]] bool take(std::optional<Cell>& out) noexcept {
-    if (sched::must_come_in() || !take_here(out)) [[unlikely]]
-      return false;
-    if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      attend_from_outside(side::writer);
-    return true;
-  }
+  [[gnu::always_inline]] bool take(std::optional<Cell>& to) noexcept { return take_from_outside(*this, &to); }
 
   // The same, where there is a value already.
   [[gnu::always_inline]] bool take_over(Cell& to) noexcept
@@ -196,81 +247,24 @@ class single_channel final : public single_base {
     const std::uint64_t h = head_.load(std::memory_order_relaxed);
     if (sched::must_come_in() || h == take_until_) [[unlikely]]
       return false;
-    to = std::move(ring_[h & mask_]);
+    to = std::move(*at(h));
     taken_up_to(h + 1);
     if (to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       attend_from_outside(side::writer);
     return true;
   }
 
-  send_status send(void* value, std::int64_t until) override {
-    entered in;
-    return send_inside(in, *static_cast<Cell*>(value), until);
+  void move_in(void* cell, std::uint64_t index) noexcept override {
+    new (at(index)) Cell(std::move(*static_cast<Cell*>(cell)));
   }
-  recv_status recv(void* value, std::int64_t until) override {
-    entered in;
-    return recv_inside(in, *static_cast<std::optional<Cell>*>(value), until);
-  }
-  send_status send_inside(entered& in, Cell& v, std::int64_t until) noexcept {
-    while (!put_here(v)) {
-      const send_status s = make_room(in, until);
-      if (s != send_status::sent) return s;
-    }
-    if (to_writer_.load(std::memory_order_relaxed) != 0) attend(in.m, side::reader);
-    return send_status::sent;
-  }
-  recv_status recv_inside(entered& in, std::optional<Cell>& out, std::int64_t until) noexcept {
-    while (!take_here(out)) {
-      const recv_status s = find_value(in, until);
-      if (s != recv_status::received) return s;
-    }
-    if (to_reader_.load(std::memory_order_relaxed) != 0) attend(in.m, side::writer);
-    return recv_status::received;
-  }
-
-  ending try_case(entered& in, op_case& c) noexcept override {
-    if (c.kind == op::recv)
-      return ending_of(recv_inside(in, *static_cast<std::optional<Cell>*>(c.slot), at_once));
-    return ending_of(send_inside(in, *static_cast<Cell*>(c.slot), at_once));
-  }
-
-  ending enroll(entered& in, op_case& c, wait& me) noexcept override {
-    const ending linked = enroll_side(c);
-    if (linked != ending::look) return linked;
-    // It is ready now; this side alone can take it, so nobody else can spoil it.
-    if (me.try_claim(c.entry.index) == wait::claimed::lost) return ending::lost;
-    const ending now = try_case(in, c);
-    return now == ending::done ? ending::done : ending::look;
+  void move_out(void* to, std::uint64_t index) noexcept override {
+    Cell* const from = at(index);
+    static_cast<std::optional<Cell>*>(to)->emplace(std::move(*from));
+    from->~Cell();
   }
 
  private:
-  // Step a.
-  [[gnu::always_inline]] bool put_here(Cell& v) noexcept {
-    const std::uint64_t t = tail_.load(std::memory_order_relaxed);
-    if (t == put_until_ || closed_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      return false;
-    new (ring_ + (t & mask_)) Cell(std::move(v));
-    tail_.store(t + 1, std::memory_order_release);        // pairs with find_value and empty
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // b comes after a
-    return true;
-  }
-  [[gnu::always_inline]] bool take_here(std::optional<Cell>& out) noexcept {
-    const std::uint64_t h = head_.load(std::memory_order_relaxed);
-    if (h == take_until_) [[unlikely]]
-      return false;
-    Cell* const at = ring_ + (h & mask_);
-    out.emplace(std::move(*at));
-    at->~Cell();
-    taken_up_to(h + 1);
-    return true;
-  }
-  void taken_up_to(std::uint64_t h) noexcept {
-    head_.store(h, std::memory_order_release);  // the slot is free; pairs with make_room and used
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
-
-  alignas(64) const std::size_t mask_;  // apart from what parkers write
-  Cell* const ring_;
+  Cell* at(std::uint64_t index) const noexcept { return static_cast<Cell*>(ring_) + (index & mask_); }
 };
 
 }  // namespace leat::csp

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <leat/csp/channel.hpp>
-#include <leat/csp/gated.hpp>
-#include <leat/csp/latest_by_key.hpp>
-#include <leat/csp/merge.hpp>
+#include <leat/csp/composite.hpp>
+#include <leat/csp/gate.hpp>
+#include <leat/csp/kept_value.hpp>
 #include <leat/process/message.hpp>
 
 namespace leat {
@@ -44,15 +44,9 @@ struct port_type {
   state (*make_broadcast)(std::size_t capacity, const channel_options& o) = nullptr;
   // For csp/latest_by_key.hpp.
   std::unique_ptr<csp::kept_value> (*keep_value)(void* value) = nullptr;
-  state (*fan)(csp::channel_list all) = nullptr;
-  state (*merge)(csp::channel_list all) = nullptr;
-  state (*gate_in)(state inner, std::shared_ptr<csp::gate_record> record) = nullptr;
-  state (*gate_out)(state inner, std::shared_ptr<csp::gate_record> record) = nullptr;
+  csp::copier copier = {};
   // What a port has in hand (csp/gate.hpp). Null: values cannot be copied.
-  std::shared_ptr<csp::hold_base> (*make_hold)() = nullptr;
-  // The value in hand goes there; it is in hand no more if it was sent.
-  send_status (*send_held)(csp::hold_base& h, csp::channel_base& c, std::int64_t until) = nullptr;
-  void (*held_json)(csp::hold_base& h, std::string& to) = nullptr;
+  std::unique_ptr<csp::hold_base> (*make_hold)() = nullptr;
   // Takes a value out and destroys it. False: there is none.
   bool (*discard)(csp::channel_base& c) = nullptr;
   // A value, for somebody who knows its shape only: taken before it is destroyed, filled before it is sent.
@@ -63,6 +57,7 @@ struct port_type {
   // A value of the channel as JSON (csp/tap.hpp). Null: as above.
   void (*write_json)(const void* value, std::string& to) = nullptr;
 
+  bool copyable() const noexcept { return copier.send_copy != nullptr; }
   std::string message_name() const { return type_name(message()); }
   std::string reply_name() const { return reply ? type_name(reply()) : std::string(); }
 };
@@ -94,47 +89,31 @@ constexpr port_type make_type() {
     return csp::ref<csp::channel_base>(csp::make_channel<T>(capacity, o));
   };
   t.keep_value = &csp::keep_value<T>;
-  t.merge = [](csp::channel_list all) { return csp::merge<T>(std::move(all)); };
   t.discard = [](csp::channel_base& c) {
     std::optional<T> v;
-    return csp::recv_value(&c, v, csp::at_once) == recv_status::received;
-  };
-  t.gate_in = [](port_type::state inner, std::shared_ptr<csp::gate_record> record) {
-    return csp::gate_in<T>(std::move(inner), std::move(record));
-  };
-  t.gate_out = [](port_type::state inner, std::shared_ptr<csp::gate_record> record) {
-    return csp::gate_out<T>(std::move(inner), std::move(record));
+    return csp::recv_untyped(c, &v, csp::at_once) == recv_status::received;
   };
   if constexpr (std::is_copy_constructible_v<T>) {
-    t.make_hold = []() -> std::shared_ptr<csp::hold_base> { return std::make_shared<csp::hold<T>>(); };
-    t.send_held = [](csp::hold_base& h, csp::channel_base& c, std::int64_t until) {
-      auto& mine = static_cast<csp::hold<T>&>(h);
-      (void)mine.again();
-      const send_status s = csp::send_value(&c, *mine.value, until);
-      if (s == send_status::sent) mine.acknowledge();
-      return s;
+    t.make_hold = []() -> std::unique_ptr<csp::hold_base> {
+      return std::unique_ptr<csp::hold_base>(new csp::hold<T>);
     };
     t.make_broadcast = [](std::size_t capacity, const channel_options& o) {
       return csp::ref<csp::channel_base>(new csp::broadcast_channel<T>(capacity, o));
     };
-    t.fan = [](csp::channel_list all) { return csp::fan_out<T>(std::move(all)); };
+    t.copier = csp::copier_of<T>;
   }
   if constexpr (std::is_void_v<reply> && std::is_default_constructible_v<T>) {
     t.recv_any = [](csp::channel_base& c, std::int64_t until, void* context, port_type::look_fn take) {
       std::optional<T> v;
-      const recv_status s = csp::recv_value(&c, v, until);
+      const recv_status s = csp::recv_untyped(c, &v, until);
       if (v) take(context, &*v, shape_of<T>());
       return s;
     };
     t.write_json = [](const void* v, std::string& to) { shapes::write_json(shape_of<T>(), v, to); };
-    t.held_json = [](csp::hold_base& h, std::string& to) {
-      if constexpr (std::is_copy_constructible_v<T>)
-        shapes::write_json(shape_of<T>(), &static_cast<csp::hold<T>&>(h).again(), to);
-    };
     t.send_any = [](csp::channel_base& c, std::int64_t until, void* context, port_type::look_fn fill) {
       T v{};
       fill(context, &v, shape_of<T>());
-      return csp::send_value(&c, v, until);
+      return csp::send_untyped(c, &v, until);
     };
   }
   return t;

@@ -113,16 +113,15 @@ void process::connect(connected& c, const any_channel& channel) const {
   }
   c.type = &channel.type();
   csp::ref<csp::channel_base> side = port.is_out ? channel.state() : csp::reading_side(channel.state());
-  if (port.is_out && !c.to.empty() && !c.type->fan)
+  if (port.is_out && !c.to.empty() && !c.type->copyable())
     throw wiring_error(who() + ", port '" + std::string(port.name) + "': " + describe_content(*port.type) +
                        " cannot be copied, so it can go to one channel only");
   c.to.push_back(std::move(side));
   csp::ref<csp::channel_base> end = c.to.size() == 1 ? c.to.front()
-                                    : port.is_out    ? c.type->fan(c.to)
-                                                     : c.type->merge(c.to);
+                                    : port.is_out    ? csp::fan_out(c.to, c.type->copier)
+                                                     : csp::merge(c.to);
   if (c.record)
-    end =
-        port.is_out ? c.type->gate_out(std::move(end), c.record) : c.type->gate_in(std::move(end), c.record);
+    end = port.is_out ? csp::gate_out(std::move(end), c.record) : csp::gate_in(std::move(end), c.record);
   port.bind(port.end, std::move(end), *c.type, c.how);
 }
 
@@ -148,7 +147,7 @@ void process::add_port(const ports::entry& r) {
     s.optional = r.is_optional;
     s.shareable = !r.is_exclusive;
     s.helpers = r.has_helpers;
-    s.copyable = r.type->fan != nullptr;
+    s.copyable = r.type->copyable();
     s.inbox = r.inbox;
     s.help = r.help;
     s.converts = r.converts;

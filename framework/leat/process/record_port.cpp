@@ -127,8 +127,7 @@ entry of_record(record_end& end, std::string_view name, bool is_out) noexcept {
 }  // namespace leat::ports
 
 leat::csp::hold_base* leat::record_in::held() const noexcept {
-  const auto* const gate = dynamic_cast<const csp::gate*>(end_.channel.get());
-  return gate ? gate->held() : nullptr;
+  return end_.channel ? csp::held_at(*end_.channel.get()) : nullptr;
 }
 
 bool leat::record_in::at_least_once() const noexcept { return held() != nullptr; }

@@ -143,15 +143,15 @@ void port_records::give_up(port& p, const std::string& name) const {
                           "), port '" + plan.ports[p.index].schema->name + "': a value is given up after " +
                           std::to_string(h.failures) + " failures";
   send_status s = send_status::closed;
-  if (plan.dead_letter) s = p.type->send_held(h, *wires_.whole(*plan.dead_letter).base(), csp::at_once);
+  if (plan.dead_letter) s = csp::send_held(h, *wires_.whole(*plan.dead_letter).base(), csp::at_once);
   if (s == send_status::sent) {
     log_warning("services", "{}; it goes to '{}'", who, plan_.channels[*plan.dead_letter].name);
     return;
   }
   std::string text = "(it has no text)";
-  if (p.type->held_json) {
+  if (p.type->write_json) {
     text.clear();
-    p.type->held_json(h, text);
+    p.type->write_json(h.again(), text);
   }
   log_value(plan.dead_letter ? who + "; '" + plan_.channels[*plan.dead_letter].name + "' did not take it (" +
                                    to_string(s) + ")"

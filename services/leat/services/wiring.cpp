@@ -5,6 +5,9 @@
 #include <set>
 
 #include <leat/config/graph.hpp>
+#include <leat/csp/composite.hpp>
+#include <leat/csp/keyed.hpp>
+#include <leat/csp/latest_by_key.hpp>
 #include <leat/process/message_key.hpp>
 #include <leat/process/registry.hpp>
 
@@ -92,7 +95,7 @@ void wiring::make(config::index channel) {
     return;
   }
   if (!c.key.empty() && !c.readers.empty()) {
-    if (!type.fan) throw wiring_error(describe_content(type) + " cannot be copied");
+    if (!type.copyable()) throw wiring_error(describe_content(type) + " cannot be copied");
     std::vector<std::pair<config::index, any_channel>> groups;
     csp::channel_list all;
     for (const config::endpoint& e : c.readers) {
@@ -107,7 +110,7 @@ void wiring::make(config::index channel) {
       groups.emplace_back(e.process, j.shares.back());
       all.push_back(j.shares.back().state());
     }
-    j.whole = any_channel(type, type.fan(std::move(all)));
+    j.whole = any_channel(type, csp::fan_out(std::move(all), type.copier));
     return;
   }
   if (f == leat::flavour::broadcast) {
