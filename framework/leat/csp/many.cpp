@@ -170,9 +170,25 @@ recv_status many_base::recv_inside(entered& in, void* to,
   return recv_now(*this, in, to, until, s) ? s : wait_to_receive_inside(in, to, until);
 }
 
-recv_status many_base::recv(void* value, std::int64_t until) {
-  entered in;
-  return recv_inside(in, value, until);
+send_status many_base::send_untyped(void* cell, void* evicted,
+                                    std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  entrance in;
+  send_status s{};
+  if (!send_now(*this, in, cell, until, s)) {
+    if (must_wait(until)) return wait_to_send(in, cell, until);
+    const entered inside(in);
+    return apply_policy_and_unlock(cell, evicted);
+  }
+  in.leave();
+  return s;
+}
+
+recv_status many_base::recv(void* value, std::int64_t until) LEAT_NO_THREAD_SAFETY_ANALYSIS {
+  entrance in;
+  recv_status s{};
+  if (!recv_now(*this, in, value, until, s)) return wait_to_receive(in, value, until);
+  in.leave();
+  return s;
 }
 
 std::size_t many_base::size() const noexcept {

@@ -56,7 +56,7 @@ class many_base : public channel_base {
   bool must_wait(std::int64_t until) const noexcept { return full_ == leat::full::block && until != at_once; }
   // By the policy; drops the lock. `evicted`, an empty std::optional<Cell>*, gets what was pushed out, to be
   // destroyed outside the runtime.
-  send_status apply_policy_and_unlock(void* cell, void* evicted) noexcept LEAT_RELEASE(lock_);
+  send_status apply_policy_and_unlock(void* cell, void* evicted) noexcept;
 
   recv_status recv(void* value, std::int64_t until) override;
   std::size_t size() const noexcept override;
@@ -141,7 +141,8 @@ class many_base : public channel_base {
     return true;
   }
 
-  // Through the interface. `evicted` as above.
+  // Through the interface. `evicted` as above. The first waits, leaves the runtime and throws as wait_to_send does.
+  send_status send_untyped(void* cell, void* evicted, std::int64_t until);
   send_status send_inside(entered& in, void* cell, void* evicted, std::int64_t until) noexcept;
   recv_status recv_inside(entered& in, void* to, std::int64_t until) noexcept;
 
@@ -264,8 +265,7 @@ class many_channel : public many_base {
 
   send_status send(void* value, std::int64_t until) override {
     std::optional<Cell> evicted;  // destroyed outside the runtime
-    entered in;
-    return send_inside(in, value, &evicted, until);
+    return send_untyped(value, &evicted, until);
   }
 
   // The receiver could not take its value: it goes to the next one, or back to the front. Boxed values only.
