@@ -67,7 +67,8 @@ TEST_CASE("the figures count what happened") {
 TEST_CASE("a G in a blocking call, and one that lost its P, are counted as without P") {
   run_clean(undisturbed(1), [] {
     blocking([] { CHECK(stats().without_p == 1); });
-    CHECK(stats().without_p == 0);
+    // If its P was taken meanwhile it runs on elsewhere as soon as it is queued, and is counted out right after that.
+    CHECK(eventually([] { return stats().without_p == 0; }));
   });
 }
 
