@@ -125,6 +125,8 @@ inline bool settled_as_it_should(const victim& v) {
       return s.fenced + s.frozen == 1;
     if (v.how == ends_by::fencing || !can_freeze()) return s.fenced == 1;
     if (v.how == ends_by::leaving && can_leave()) return back;
+    // A call that a question has ended is made again, and the next question may come in between.
+    if (v.how == ends_by::freezing && can_leave()) return still || back;
     return still;
   };
   return eventually(is);
