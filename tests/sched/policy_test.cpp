@@ -168,7 +168,7 @@ TEST_CASE("network: one long stretch is not believed, two are, and for a while")
   network_share_policy n;
   std::int64_t now = at;
   n.begin(0, now);
-  n.look(10, now += 10 * network_share_policy::long_run + 1);
+  n.look(10, now += network_share_policy::cold + 10 * network_share_policy::long_run + 1);
   CHECK_FALSE(n.shares());
   n.look(20, now += 10 * network_share_policy::long_run + 1);
   CHECK(n.shares());
@@ -177,18 +177,45 @@ TEST_CASE("network: one long stretch is not believed, two are, and for a while")
   CHECK(looks == 15);
 }
 
+TEST_CASE("network: who does a little after each sleep is not slow, only cold") {
+  network_share_policy n;
+  std::int64_t now = at;
+  for (std::uint64_t switches = 0; switches < 1000; ++switches) {
+    n.begin(switches, now += 1'000'000'000);
+    n.look(switches, now += 2'000);
+    n.look(switches + 1, now += network_share_policy::cold);
+    n.look(switches + 1, now += 2'000);
+  }
+  CHECK_FALSE(n.shares());
+  for (std::uint64_t switches = 1000; switches < 1002; ++switches) {
+    n.begin(switches, now += 1'000'000'000);
+    n.look(switches + 1, now += network_share_policy::cold + network_share_policy::long_run + 1);
+  }
+  CHECK(n.shares());
+}
+
 TEST_CASE("network: what was learnt is forgotten in some hundred looks, and sleep does not count") {
   network_share_policy n;
   std::int64_t now = at;
   n.begin(0, now);
-  for (int i = 0; i < 1000; ++i) n.look(0, now += network_share_policy::long_run + 1);
+  now += network_share_policy::cold;
+  std::uint64_t switches = 0;
+  for (; switches < 1000;) n.look(++switches, now += network_share_policy::long_run + 1);
   int looks = 0;
-  for (; n.shares(); ++looks) n.look(0, now += 1);
+  for (; n.shares(); ++looks) n.look(++switches, now += 1);
   CHECK(looks == network_share_policy::most - network_share_policy::weight);
   now += 3'600'000'000'000;
-  n.begin(0, now);
-  n.look(1, now += 1);
-  n.look(2, now += 1);
+  n.begin(switches, now);
+  n.look(switches + 1, now += 1);
+  n.look(switches + 2, now += 1);
+  CHECK_FALSE(n.shares());
+}
+
+TEST_CASE("network: a look after which nothing has run says nothing") {
+  network_share_policy n;
+  std::int64_t now = at;
+  n.begin(7, now);
+  for (int i = 0; i < 100; ++i) n.look(7, now += 1'000'000);
   CHECK_FALSE(n.shares());
 }
 

@@ -152,7 +152,7 @@ void idle_set::hand_off_p(P& p, int busy_cpu) noexcept {
   }
   // Steps d and e on behalf of the P; and somebody must watch its timers.
   barrier_before_look();
-  if (work_visible(nullptr, true)) wake_if_needed(busy_cpu);
+  if (work_visible()) wake_if_needed(busy_cpu);
   const std::int64_t due = p.timers.next();
   if (due != timer_heap::no_timer) home_.polls().note_timer(due);
 }
@@ -325,7 +325,7 @@ void idle_set::wake_one(int busy_cpu) noexcept {
     // become idle since: look again on its behalf.
     searching_.fetch_sub(1, std::memory_order_seq_cst);
     barrier_before_look();
-    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible(nullptr, true)) return;
+    if (idle_ps_.load(std::memory_order_relaxed) == 0 || !work_visible()) return;
   }
 }
 
@@ -435,17 +435,33 @@ bool idle_set::any_queued() const noexcept {
   return seen;
 }
 
-bool idle_set::work_visible(const P* except, bool io) const noexcept {
-  bool seen = any_queued();
-  home_.ps().each([&](const P& p) { seen |= &p != except && p.timers.next() != timer_heap::no_timer; });
-  return seen || (io && home_.io_expected());
+bool idle_set::work_visible() const noexcept {
+  return any_queued() || home_.ps().earliest_timer() != timer_heap::no_timer || home_.io_expected();
 }
 
 void idle_set::pass_on(M& m) noexcept {
   if (!stop_searching(m)) return;
   barrier_before_look();
-  const P* const p = m.p.load(std::memory_order_relaxed);
-  if (work_visible(p, p->network.shares())) wake_one();
+  const P* const own = m.p.load(std::memory_order_relaxed);
+  std::int64_t timer = timer_heap::no_timer;
+  home_.ps().each([&](const P& p) {
+    if (&p != own) timer = std::min(timer, p.timers.next());
+  });
+  if (any_queued() || (own->network.shares() && home_.io_expected()) || due_before_next_watch(timer))
+    wake_one();
+}
+
+bool idle_set::due_before_next_watch(std::int64_t timer) const noexcept {
+  return timer != timer_heap::no_timer && timer - now_ns() <= 2 * sysmon_lag(home_);
+}
+
+void idle_set::watch_the_rest(bool long_run) noexcept {
+  if (idle_ps() == 0 || busy_ps() == 0 || home_.polls().waited_in()) return;
+  std::int64_t first = timer_heap::no_timer;
+  home_.ps().each([&](const P& p) {
+    if (p.status.load(std::memory_order_relaxed) == p_status::idle) first = std::min(first, p.timers.next());
+  });
+  if (due_before_next_watch(first) || (long_run && home_.io_expected())) wake_if_needed();
 }
 
 P* idle_set::last_look(M& m) noexcept {

@@ -37,6 +37,8 @@ class polling {
     if (until == 0) return;  // nobody polls: the Ms that run will see it, or the one that polls next
     if (when < until) interrupt();
   }
+  // An M blocks there, or is about to. A hint.
+  bool waited_in() const noexcept { return until_.load(std::memory_order_relaxed) != 0; }
   // Until the earliest timer, an event, or an interrupt.
   void wait(const p_table& ps) noexcept {
     const std::int64_t guess = ps.earliest_timer();

@@ -21,6 +21,7 @@ namespace {
 constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t shortest_nap = 20 * us, longest_nap = 10 * ms;
 constexpr int quick_rounds = 50;
+constexpr std::int64_t long_run = ms / 2;  // for which another M is to watch the network meanwhile
 constexpr std::int64_t cpu_sample = 4 * ms;
 constexpr std::int64_t poll_every = 10 * ms;
 constexpr std::int64_t trim_every = 60 * second;
@@ -118,7 +119,9 @@ void sysmon::run() noexcept {
     if (idle_at_look_) look_for_deadlock(s_);
     bool found = false;
     slice_ends_ = INT64_MAX;
+    longest_run_ = 0;
     s_.ps().each([&](P& p) { found |= retake(p, now); });
+    s_.idle().watch_the_rest(longest_run_ >= long_run);
     found |= look_at_timers(now);
     // Gs that wait for I/O count as waiting until they run: no deadlock is seen while they are on their way.
     // Polls are dated by the coarse clock, so those since the last round bear the time of that round.
@@ -203,6 +206,7 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   }
   const bool queued = !p.ring.seen().empty() || p.run_next.load(std::memory_order_relaxed);
   const std::int64_t ran = now - p.seen_at;
+  longest_run_ = std::max(longest_run_, ran);
   const std::int64_t limit = status == p_status::syscall ? shortest_nap : s_.options().slice.count();
   M* const m = p.m.load(std::memory_order_acquire);  // pairs with acquire_p
   if (!m) return false;

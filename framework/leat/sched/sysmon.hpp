@@ -76,6 +76,7 @@ class sysmon {
   scheduler& s_;
   overrun_patrol overruns_;
   std::int64_t slice_ends_ = INT64_MAX;  // of the Gs at work, the earliest
+  std::int64_t longest_run_ = 0;         // of the Gs at work, as of this round
   std::int64_t next_trim_ = 0;
   std::int64_t beat_at_ = INT64_MAX;  // when to look at the heartbeat again
   std::int64_t next_trace_ = 0;

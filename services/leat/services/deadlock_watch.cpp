@@ -13,6 +13,7 @@ namespace {
 
 // Together less than two seconds from a deadlock to its report.
 constexpr nanoseconds while_busy = 700ms, while_at_rest = 1400ms, until_sure = 300ms;
+constexpr std::uint64_t busy_from = 100;  // sends and receives since the last look
 constexpr std::size_t most_lines = 20;
 
 constexpr std::size_t whole_channel = static_cast<std::size_t>(-1);
@@ -134,7 +135,7 @@ std::vector<deadlock_set> deadlock_watch::look(const std::vector<replica_sight>&
     suspicions.push_back(std::move(x));
   }
   suspicions_ = std::move(suspicions);
-  next_ = now + (unsure ? until_sure : p.moved != moved_ ? while_busy : while_at_rest);
+  next_ = now + (unsure ? until_sure : p.moved - moved_ >= busy_from ? while_busy : while_at_rest);
   moved_ = p.moved;
   return out;
 }

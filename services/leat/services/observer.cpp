@@ -23,8 +23,9 @@ using namespace observing;
 
 namespace {
 
-constexpr nanoseconds at_rest = 500ms, while_suspicious = 100ms;
-// Rates are of the last two seconds: of a slow channel they would jump from tick to tick.
+// With a window of blame (control/blame.hpp), less than two seconds from a full queue to the name of who is slow.
+constexpr nanoseconds at_rest = 600ms, while_suspicious = 100ms;
+// Rates are of somewhat more than two seconds: of a slow channel they would jump from tick to tick.
 constexpr std::size_t rate_ticks = 4;
 constexpr unsigned looks_to_clear = 4;
 

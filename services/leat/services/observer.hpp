@@ -4,7 +4,7 @@
 // who holds up whom, and says so in the log. It runs on a G of its own, beside the host, and asks nobody: the
 // channels count by themselves, the host writes its board, the scheduler shows its Gs.
 //
-//   every half second   counters, for rates; whether a queue is full or drops
+//   each 600 ms         counters, for rates; whether a queue is full or drops
 //   ten times a second  while one does: what every replica does, for blame (control/blame.hpp)
 //   while somebody      who uses the CPU; how late this G itself runs, ten times a second
 //   looks
