@@ -249,3 +249,53 @@ TEST_CASE("a fan takes part in select: the first channel decides, the others fol
     CHECK(*b.recv() == 9);
   });
 }
+
+TEST_CASE("a fan that waits in a select for a channel that is closed waits for the next that is open") {
+  at_procs([] {
+    const channel<int> a(1), b(1), c(1);
+    const out<int> to = fan<int>({a, b, c});
+    a.send(0);
+    b.send(0);
+    int sent = 0;
+    auto t = start_waiting([&] { CHECK(select(on_send(to, 9, [&] { ++sent; })) == 0); });
+    a.close();
+    CHECK(*b.recv() == 0);
+    t.get();
+    CHECK(sent == 1);
+    CHECK(*b.recv() == 9);
+    CHECK(*c.recv() == 9);
+    // The handler that is told of a close is told of that of the last.
+    b.send(0);
+    c.send(0);
+    std::optional<send_status> said;
+    auto last = start_waiting([&] { CHECK(select(on_send(to, 9, [&](send_status s) { said = s; })) == 0); });
+    b.close();
+    c.close();
+    last.get();
+    CHECK(said == send_status::closed);
+    CHECK(select(on_send(to, 9, [&] { ++sent; })) == select_closed);
+    CHECK(sent == 1);
+  });
+}
+
+TEST_CASE("a select that goes on to the next channel of a fan keeps its deadline and its other cases") {
+  at_procs([] {
+    const channel<bulky> a(1), b(1);
+    const channel<int> other(1);
+    const out<bulky> to = fan<bulky>({a, b});
+    a.send(bulky(0));
+    b.send(bulky(0));
+    int ran = 0;
+    const auto put = [&](auto&& third) {
+      return select(on_send(to, bulky(7), [&] { ran = 1; }), on_recv(other, [&](int v) { ran = v; }), third);
+    };
+    auto late = start_waiting([&] { CHECK(put(on_timeout(400ms, [&] { ran = 3; })) == 2); });
+    a.close();
+    late.get();
+    CHECK(ran == 3);
+    auto third = start_waiting([&] { CHECK(put(on_timeout(1h, [] {})) == 1); });
+    other.send(5);
+    third.get();
+    CHECK(ran == 5);
+  });
+}

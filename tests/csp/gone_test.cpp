@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "csp/fixture.hpp"
+#include "csp/fragile.hpp"
+#include "csp/keyed_fixture.hpp"
 
 using namespace leat;
 using namespace leat::csp::test;
@@ -325,4 +327,64 @@ TEST_CASE("an after that is gone is not looked at by one whom it has told that i
     g.join();
     CHECK(where_it_was.untouched());
   });
+}
+
+namespace {
+
+// Its move may throw, and it has a key.
+struct fragile_item {
+  explicit fragile_item(int v) : value(v) {}
+  int key = 0;
+  fragile value;
+};
+
+// A receiver parks at one of `ends`, is given a value, and they go; then the move to it throws.
+template <class Ends, class Send>
+void throws_at_the_end(Send send) {
+  run_clean(undisturbed(1), [&] {
+    const stop_source stop;
+    auto all = std::make_unique<Ends>();
+    bool threw = false;
+    waiting_one g(stop, wait_reason::receive, [&threw, from = &all->from] {
+      try {
+        (void)from->recv();
+      } catch (const fragile::broken&) {
+        threw = true;
+      }
+    });
+    send(*all);
+    fragile::countdown = 0;
+    all.reset();
+    const strangers where_it_was;
+    g.join();
+    fragile::countdown = -1;
+    CHECK(threw);
+    CHECK(where_it_was.untouched());
+  });
+  CHECK(fragile::live == 0);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a receiver whose value cannot be moved gives it back to a channel that everybody else has let go of") {
+  struct plain {
+    channel<fragile> from{0};
+  };
+  throws_at_the_end<plain>([](plain& c) { CHECK(c.from.send(fragile(1)) == send_status::sent); });
+  struct all_get {
+    channel<fragile> to{broadcast, 4};
+    in<fragile> from = to.subscribe(4);
+  };
+  throws_at_the_end<all_get>([](all_get& c) { CHECK(c.to.send(fragile(1)) == send_status::sent); });
+  struct latest {
+    latest()
+        : latest(csp::ref<csp::channel_base>(new csp::latest_by_key(
+              4, {.full = full::latest, .name = "latest"}, std::make_shared<item_key<fragile_item>>(),
+              &csp::keep_value<fragile_item>))) {}
+    explicit latest(const csp::ref<csp::channel_base>& c) : from(c), to(c) {}
+    in<fragile_item> from;
+    out<fragile_item> to;
+  };
+  throws_at_the_end<latest>([](latest& c) { CHECK(c.to.send(fragile_item(1)) == send_status::sent); });
 }

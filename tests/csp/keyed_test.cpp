@@ -142,6 +142,28 @@ TEST_CASE("when a reader has gone for good its keys go to the others, and no oth
   });
 }
 
+TEST_CASE("a select whose reader has gone for good chooses again") {
+  at_procs([] {
+    const keyed_ends c(2, 1);
+    const int key = c.key_for(0);
+    CHECK(c.to.send({key, 1}) == send_status::sent);
+    int sent = 0;
+    auto waits = start_waiting([&] { CHECK(select(on_send(c.to, item{key, 2}, [&] { ++sent; })) == 0); });
+    c.group->leave(0);
+    c.queues[0].base()->abandon();
+    waits.get();
+    CHECK(sent == 1);
+    CHECK(c.queues[1].recv()->n == 2);
+    CHECK(c.to.send({key, 3}) == send_status::sent);
+    auto last =
+        start_waiting([&] { CHECK(select(on_send(c.to, item{key, 4}, [&] { ++sent; })) == select_closed); });
+    c.group->leave(1);
+    c.queues[1].base()->abandon();
+    last.get();
+    CHECK(sent == 1);
+  });
+}
+
 TEST_CASE("what a queue refused and another one took was not refused") {
   at_procs([] {
     // Its reader leaves after a sender has chosen the queue.

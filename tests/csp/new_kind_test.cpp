@@ -40,17 +40,17 @@ class greatest_first final : public csp::channel_base {
   }
 
   std::size_t size() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     lock_guard hold(lock_);
     return values_.size();
   }
   bool is_closed() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     lock_guard hold(lock_);
     return closed_;
   }
   channel_stats stats() const noexcept override {
-    const sched::no_quarantine unbroken;
+    const sched::unbroken_look unbroken;
     lock_guard hold(lock_);
     channel_stats s;
     s.sent = received_ + values_.size();

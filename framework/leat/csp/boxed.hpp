@@ -30,13 +30,16 @@ class boxed_channel final : public many_channel<boxed<T>> {
     return status;
   }
   recv_status recv(void* value, std::int64_t until) override {
+    // It gets back what cannot be moved, also if everybody else has let go of it meanwhile.
+    base::add_ref();
+    const ref<channel_base> held(this);
     std::optional<boxed<T>> box;
     recv_status status{};
     {
       entered in;
       status = base::recv_inside(in, &box, until);
     }
-    if (box) unbox(this, std::move(*box), value);
+    if (box) unbox(*this, std::move(*box), value);
     return status;
   }
 
@@ -55,7 +58,7 @@ class boxed_channel final : public many_channel<boxed<T>> {
       s->give_back(value);
     } else {
       const last_use<receiving> box(c);
-      unbox(this, std::move(**box), value);
+      unbox(*this, std::move(**box), value);
     }
   }
   void unstage(op_case& c, void* value) noexcept override {
@@ -80,13 +83,13 @@ class boxed_channel final : public many_channel<boxed<T>> {
     }
   };
 
-  // After a receive: `from` may be gone by then. If the move throws, the box goes back to it.
-  static void unbox(boxed_channel* from, boxed<T>&& box, void* value) {
+  // After a receive. If the move throws, the box goes back to `from`.
+  static void unbox(boxed_channel& from, boxed<T>&& box, void* value) {
     try {
       static_cast<std::optional<T>*>(value)->emplace(std::move(box.value()));
     } catch (...) {
       entered in;
-      from->give_back(in, std::move(box));
+      from.give_back(in, std::move(box));
       throw;
     }
   }

@@ -215,7 +215,9 @@ class broadcast_reader final : public channel_base {
 
   leat::flavour flavour() const noexcept override { return leat::flavour::broadcast_reader; }
   recv_status recv(void* value, std::int64_t until) override;
-  recv_status recv_inside(entered& in, std::optional<node_ref>& out, std::int64_t until) noexcept;
+  // `held` keeps this reader if it waits: everybody else may have let go of it when that is over.
+  recv_status recv_inside(entered& in, std::optional<node_ref>& out, std::int64_t until,
+                          ref<channel_base>& held) noexcept;
 
   std::size_t size() const noexcept override;
   bool is_closed() const noexcept override;
@@ -245,7 +247,7 @@ class broadcast_reader final : public channel_base {
   bool take_locked(std::optional<node_ref>& out, waiter_list& woken) noexcept;
   void leave_locked(waiter_list& woken) noexcept;
   // Outside the runtime, after a receive: `reader` may be gone by then, and is needed only if the copy throws.
-  static void take_out(broadcast_reader* reader, node_ref&& n, void* value);
+  void take_out(node_ref&& n, void* value);
   // The receiver could not copy the value: it goes to the next one, or back to the front.
   void give_back(node_ref&& v) noexcept;
 

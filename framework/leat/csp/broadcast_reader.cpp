@@ -93,18 +93,19 @@ bool broadcast_reader::take_locked(std::optional<node_ref>& out,
 }
 
 recv_status broadcast_reader::recv(void* value, std::int64_t until) {
+  ref<channel_base> held;  // first: what is received may go back to it
   std::optional<node_ref> node;
   recv_status s{};
   {
     entered in;
-    s = recv_inside(in, node, until);
+    s = recv_inside(in, node, until, held);
   }
-  if (node) take_out(this, std::move(*node), value);
+  if (node) take_out(std::move(*node), value);
   return s;
 }
 
-recv_status broadcast_reader::recv_inside(entered& in, std::optional<node_ref>& out,
-                                          std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+recv_status broadcast_reader::recv_inside(entered& in, std::optional<node_ref>& out, std::int64_t until,
+                                          ref<channel_base>& held) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (until != at_once && in.stop_asked()) [[unlikely]]
     return recv_status::stopped;
   hub_.lock_.lock();
@@ -119,6 +120,8 @@ recv_status broadcast_reader::recv_inside(entered& in, std::optional<node_ref>& 
     hub_.lock_.unlock();
     return open ? recv_status::empty : recv_status::closed;
   }
+  add_ref();
+  held = ref<channel_base>(this);
   const ending how = wait_and_unlock(in, hub_.lock_, receivers_, &out, wait_reason::receive, until,
                                      stops::end_it, queue_end::back, c_name());
   switch (how) {
@@ -129,11 +132,11 @@ recv_status broadcast_reader::recv_inside(entered& in, std::optional<node_ref>& 
   }
 }
 
-void broadcast_reader::take_out(broadcast_reader* reader, node_ref&& n, void* value) {
+void broadcast_reader::take_out(node_ref&& n, void* value) {
   try {
     n.item().unpack(value);
   } catch (...) {
-    reader->give_back(std::move(n));
+    give_back(std::move(n));
     throw;
   }
 }
@@ -232,7 +235,7 @@ void broadcast_reader::stage(op_case& c, void*) { c.slot = &c.keep<std::optional
 
 void broadcast_reader::finish(op_case& c, void* value) {
   const last_use<std::optional<node_ref>> node(c);
-  take_out(this, std::move(**node), value);
+  take_out(std::move(**node), value);
 }
 
 void broadcast_reader::unstage(op_case& c, void*) noexcept {
@@ -241,7 +244,8 @@ void broadcast_reader::unstage(op_case& c, void*) noexcept {
 
 ending broadcast_reader::try_case(entered& in, op_case& c) noexcept {
   if (c.kind == op::send) return ending::closed;
-  return ending_of(recv_inside(in, *static_cast<std::optional<node_ref>*>(c.slot), at_once));
+  ref<channel_base> not_needed;
+  return ending_of(recv_inside(in, *static_cast<std::optional<node_ref>*>(c.slot), at_once, not_needed));
 }
 
 ending broadcast_reader::enroll(entered& in, op_case& c, wait& me) noexcept {

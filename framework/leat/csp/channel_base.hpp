@@ -36,7 +36,12 @@
 //   of such values packs them in 1 and unpacks them in 6, as boxed.hpp and broadcast.hpp do.
 // - Nobody is woken under the lock.
 // - Whoever waits in one queue alone, in send or recv, uses wait_and_unlock. What it waited at may be gone
-//   when that returns, unless a timer or a stop has ended the wait.
+//   when that returns, unless a timer or a stop has ended the wait; who needs it then holds a reference meanwhile.
+// - Who only looks (size, is_closed, stats, waiting) holds a sched::unbroken_look around the lock; whatever else
+//   takes it and has no `entered`, a sched::no_quarantine. Else a G is fenced with the lock in its hand, and with
+//   the wrong one a G that looks in a loop is taken for one that does something.
+// - Beyond these a kind may say who waits (waiting), count for a program that dies (try_count), and hear of a new
+//   incarnation of its user (change_user).
 //
 // A small kind, whole: tests/csp/new_kind_test.cpp.
 #pragma once
@@ -125,6 +130,10 @@ struct op_case {
   template <class State>
   State& kept() noexcept {
     return *std::launder(reinterpret_cast<State*>(room_));
+  }
+  template <class State>
+  const State& kept() const noexcept {
+    return *std::launder(reinterpret_cast<const State*>(room_));
   }
 
  private:
@@ -221,7 +230,7 @@ class channel_base {
     if (!is_closed()) close();
   }
 
-  // Outside the runtime. A `stopped` is returned; who called throws, if that is insisted on.
+  // Outside the runtime. A `stopped` is returned, or thrown if that is insisted on: by the channel or by who called.
   virtual send_status send(void* value, std::int64_t until);
   virtual recv_status recv(void* value, std::int64_t until);
 
@@ -240,6 +249,12 @@ class channel_base {
   virtual void unstage(op_case& c, void* value) noexcept {
     (void)c;
     (void)value;
+  }
+  // Of an end that sends to one of several channels: a case that was told `closed` was told so by the one that it
+  // had chosen when it was staged, and may choose another now. The select stages it anew then. Inside the runtime.
+  virtual bool would_go_elsewhere(const op_case& c) const noexcept {
+    (void)c;
+    return false;
   }
   // Of an end that receives from several channels: those. A select looks at each of them by itself, so that
   // each has its chance, and does steps 2 to 5 there.

@@ -143,6 +143,9 @@ class fan final : public aiming {
     parts_[a->part]->stage(a->there, value);
     c.keep<kept_aim>(std::move(a));
   }
+  bool would_go_elsewhere(const op_case& c) const noexcept override {
+    return c.kind == op::send && c.kept<kept_aim>()->part + 1 < parts_.size();
+  }
   void finish(op_case& c, void* value) override {
     const last_use<kept_aim> kept(c);
     auto& a = static_cast<aim_with_copy&>(**kept);
@@ -161,11 +164,11 @@ class fan final : public aiming {
     const std::unique_ptr<kept_value> for_the_rest;  // the first may take the value itself
   };
 
-  // The index of the first that is open, or of the first.
+  // The index of the first that is open, or of the last.
   std::size_t first_open() const noexcept {
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (!parts_[i]->is_closed()) return i;
-    return 0;
+    std::size_t i = 0;
+    while (i + 1 < parts_.size() && parts_[i]->is_closed()) ++i;
+    return i;
   }
 
   // To those from `begin` on. The value is left as it was: each gets a copy.

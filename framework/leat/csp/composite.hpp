@@ -8,8 +8,8 @@
 // stopped or timed out may have reached some of them. (One send to all or none is a broadcast channel.)
 //
 // A select looks at each channel of a merged end by itself (channel_base::parts). A send case of a fan waits
-// for the first channel that is open; when that has taken the value, the others are sent to before the handler
-// runs.
+// for the first channel that is open, and for the next if that is closed meanwhile; when it has taken the value, the
+// others are sent to before the handler runs.
 #pragma once
 #include <concepts>
 #include <cstddef>

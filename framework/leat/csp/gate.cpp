@@ -86,6 +86,9 @@ class gate : public channel_base {
   void unstage(op_case& c, void* value) noexcept override {
     if (c.slot) inner_->unstage(c, value);
   }
+  bool would_go_elsewhere(const op_case& c) const noexcept override {
+    return c.slot && inner_->would_go_elsewhere(c);
+  }
   std::span<const ref<channel_base>> parts(const op_case& c) const noexcept override {
     if (!c.slot) return {};
     return inner_->parts(c);

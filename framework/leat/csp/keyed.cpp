@@ -98,6 +98,12 @@ void keyed::stage(op_case& c, void* value) {
   c.keep<kept_aim>(std::move(a));
 }
 
+bool keyed::would_go_elsewhere(const op_case& c) const noexcept {
+  if (!left_[c.kept<kept_aim>()->part].load(std::memory_order_acquire)) return false;
+  return std::any_of(left_.begin(), left_.end(),
+                     [](const auto& left) { return !left.load(std::memory_order_acquire); });
+}
+
 void keyed::finish(op_case& c, void* value) {
   const last_use<kept_aim> kept(c);
   parts_[(*kept)->part]->finish((*kept)->there, value);

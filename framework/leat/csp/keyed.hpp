@@ -21,8 +21,7 @@
 // - Forbidden: two values of a key at two readers at once. Only `leave` changes a choice, and a reader that has left
 //   handles nothing any more. What its queue still holds stays there and counts as left; its keys go to the others
 //   from then on, and each other key stays where it was.
-// - A case of a select chooses when it is staged. If the reader of that queue leaves while it waits, the case is
-//   closed.
+// - A case of a select chooses when it is staged, and again if the reader of that queue leaves while it waits.
 //
 // sent = received + dropped + left holds in each queue, and so in their sum. size() is that of the fullest queue and
 // capacity() that of each: full means that somebody may have to wait. `refused` is counted here: a send that a queue
@@ -65,6 +64,7 @@ class keyed final : public aiming {
   send_status send(void* value, std::int64_t until) override;
   recv_status recv(void*, std::int64_t) override { refuse_to_receive(*this); }
   void stage(op_case& c, void* value) override;
+  bool would_go_elsewhere(const op_case& c) const noexcept override;
   void finish(op_case& c, void* value) override;
   void unstage(op_case& c, void* value) noexcept override;
 

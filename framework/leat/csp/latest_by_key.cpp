@@ -111,18 +111,19 @@ send_status latest_by_key::send(void* value, std::int64_t until) {
 }
 
 recv_status latest_by_key::recv(void* value, std::int64_t until) {
+  ref<channel_base> held;  // first: what is received may go back to it
   node n;
   recv_status s{};
   {
     entered in;
-    s = recv_inside(in, n, until);
+    s = recv_inside(in, n, until, held);
   }
-  if (n) take_out(this, std::move(n), value);
+  if (n) take_out(std::move(n), value);
   return s;
 }
 
-recv_status latest_by_key::recv_inside(entered& in, node& to,
-                                       std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
+recv_status latest_by_key::recv_inside(entered& in, node& to, std::int64_t until,
+                                       ref<channel_base>& held) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (until != at_once && in.stop_asked()) [[unlikely]]
     return recv_status::stopped;
   lock_.lock();
@@ -137,6 +138,8 @@ recv_status latest_by_key::recv_inside(entered& in, node& to,
     lock_.unlock();
     return open ? recv_status::empty : recv_status::closed;
   }
+  add_ref();
+  held = ref<channel_base>(this);
   switch (wait_and_unlock(in, lock_, receivers_, &to, wait_reason::receive, until, stops::end_it,
                           queue_end::back, c_name())) {
     case ending::done: return recv_status::received;
@@ -146,12 +149,12 @@ recv_status latest_by_key::recv_inside(entered& in, node& to,
   }
 }
 
-// Outside the runtime, after a receive: `from` may be gone by then, and is needed only if the move throws.
-void latest_by_key::take_out(latest_by_key* from, node&& n, void* value) {
+// Outside the runtime, after a receive.
+void latest_by_key::take_out(node&& n, void* value) {
   try {
     n->unpack(value);
   } catch (...) {
-    from->give_back(std::move(n));
+    give_back(std::move(n));
     throw;
   }
 }
@@ -250,7 +253,7 @@ void latest_by_key::stage(op_case& c, void* value) {
 void latest_by_key::finish(op_case& c, void* value) {
   if (c.kind == op::recv) {
     const last_use<node> n(c);
-    take_out(this, std::move(*n), value);
+    take_out(std::move(*n), value);
   } else {
     const last_use<sending> s(c);
     if (s->packed) s->packed->restore(value);
@@ -270,7 +273,8 @@ void latest_by_key::unstage(op_case& c, void* value) noexcept {
 
 ending latest_by_key::try_case(entered& in, op_case& c) noexcept {
   if (c.kind == op::send) return put(in, *static_cast<sending*>(c.slot), nullptr, nullptr);
-  return ending_of(recv_inside(in, *static_cast<node*>(c.slot), at_once));
+  ref<channel_base> not_needed;
+  return ending_of(recv_inside(in, *static_cast<node*>(c.slot), at_once, not_needed));
 }
 
 ending latest_by_key::enroll(entered& in, op_case& c, wait& me) noexcept {

@@ -77,8 +77,9 @@ class latest_by_key final : public channel_base {
   void evict_locked(sending& by, kept_value* old) noexcept LEAT_REQUIRES(lock_);
   // Links it between two neighbours in the list; null: the end.
   void link_locked(kept_value* before, kept_value* fresh, kept_value* after) noexcept LEAT_REQUIRES(lock_);
-  recv_status recv_inside(entered& in, node& to, std::int64_t until) noexcept;
-  static void take_out(latest_by_key* from, node&& n, void* value);
+  // `held` keeps this channel if it waits: everybody else may have let go of it when that is over.
+  recv_status recv_inside(entered& in, node& to, std::int64_t until, ref<channel_base>& held) noexcept;
+  void take_out(node&& n, void* value);
   void give_back(node&& n) noexcept;
   kept_value*& bucket_locked(std::uint64_t hash) noexcept LEAT_REQUIRES(lock_) {
     return buckets_[hash & (buckets_.size() - 1)];

@@ -141,7 +141,7 @@ class many_base : public channel_base {
     return true;
   }
 
-  // Through the interface. `evicted` as above. The first waits, leaves the runtime and throws as wait_to_send does.
+  // Through the interface. `evicted` as above. The first of these waits, leaves the runtime, and throws as wait_to_send does.
   send_status send_untyped(void* cell, void* evicted, std::int64_t until);
   send_status send_inside(entered& in, void* cell, void* evicted, std::int64_t until) noexcept;
   recv_status recv_inside(entered& in, void* to, std::int64_t until) noexcept;

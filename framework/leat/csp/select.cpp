@@ -28,6 +28,11 @@ std::uint32_t random_number(const entered& in) noexcept {
   return next_random(in.m ? sched::whole(in.m)->random : of_thread);
 }
 
+// It was told `closed`, and is to be staged anew.
+bool goes_elsewhere(const case_base& c) noexcept {
+  return c.result == ending::closed && c.channel && c.channel->would_go_elsewhere(c.op_at);
+}
+
 class selection {
  public:
   selection(std::span<case_base* const> cases, order in, turns& in_turn) noexcept
@@ -112,7 +117,7 @@ class selection {
   choice settle(std::size_t i, ending result) const noexcept {
     case_base& c = *cases_[i];
     c.result = result;
-    if (result != ending::closed || c.wants_close) return static_cast<int>(i);
+    if (result != ending::closed || c.wants_close || goes_elsewhere(c)) return static_cast<int>(i);
     c.dead = true;
     return {};
   }
@@ -360,11 +365,12 @@ class loose_ends {
   std::vector<note>* notes_ = nullptr;
 };
 
-// The index of the case that is ready, its value moved, or select_closed or select_stopped.
-int choose(std::span<case_base* const> cases, order in_order, turns& in_turn, loose_ends& ends) {
+// The index of the case that is ready, its value moved, or select_closed or select_stopped. `again`: the same select
+// goes on, with its deadlines.
+int choose(std::span<case_base* const> cases, order in_order, turns& in_turn, loose_ends& ends, bool again) {
   bool parts = false;
   for (case_base* const c : cases) {
-    if (c->fresh) continue;
+    if (c->fresh || (again && !c->staged_by_kind)) continue;
     c->prepare();
     c->fresh = !c->aimed_anew;
     if (!c->staged_by_kind || !c->channel) [[likely]]
@@ -390,17 +396,21 @@ int choose_and_run(std::span<case_base* const> cases, order in, turns& in_turn) 
 }
 
 int choose_inside_and_run(std::span<case_base* const> cases, order in, turns& in_turn) {
-  loose_ends ends(cases);
-  const int i = choose(cases, in, in_turn, ends);
-  if (i >= 0) {
-    case_base& c = *cases[static_cast<std::size_t>(i)];
-    ends.finish(c);
-    c.fresh = false;
-    c.run();
-  } else if (i == select_stopped) {
-    throw_if_insisted();
+  for (bool again = false;; again = true) {
+    loose_ends ends(cases);
+    const int i = choose(cases, in, in_turn, ends, again);
+    if (i >= 0) {
+      case_base& c = *cases[static_cast<std::size_t>(i)];
+      const bool elsewhere = goes_elsewhere(c);
+      ends.finish(c);
+      if (elsewhere) continue;
+      c.fresh = false;
+      c.run();
+    } else if (i == select_stopped) {
+      throw_if_insisted();
+    }
+    return i;
   }
-  return i;
 }
 
 }  // namespace csp
