@@ -170,7 +170,7 @@ void stored_channel::hold(read_list& in_hand, stored_value* v) noexcept {
 }
 
 bool stored_channel::holds(const read_list& in_hand) const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold_it(lock_);
   return !in_hand.empty();
 }
@@ -362,19 +362,19 @@ void stored_channel::withdraw(op_case& c) noexcept {
 // --- a look -------------------------------------------------------------------------------------------------
 
 std::size_t stored_channel::size() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return static_cast<std::size_t>(queue_.left());
 }
 
 bool stored_channel::is_closed() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   return closed_;
 }
 
 channel_stats stored_channel::stats() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   channel_stats s;
   s.sent = queue_.sent();
@@ -389,7 +389,7 @@ channel_stats stored_channel::stats() const noexcept {
 }
 
 store_stats stored_channel::stats_of_store() const noexcept {
-  const sched::no_quarantine unbroken;
+  const sched::unbroken_look unbroken;
   lock_guard hold(lock_);
   store_stats s;
   s.kept = queue_.kept();
