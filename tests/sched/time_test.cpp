@@ -114,6 +114,24 @@ TEST_CASE("an earlier timer wakes an idle runtime that waits for a later one") {
   });
 }
 
+TEST_CASE("a sleeper wakes although another G computes, on its P or beside it") {
+  for (const unsigned procs : {1u, 2u, 3u}) {
+    run_clean(with_procs(procs), [] {
+      std::atomic<bool> over{false};
+      auto computes = spawn([&] {
+        while (!over.load(std::memory_order_relaxed)) {
+        }
+      });
+      // Before sysmon looks again, and long after.
+      for (const nanoseconds time :
+           {nanoseconds(200us), nanoseconds(5ms), nanoseconds(15ms), nanoseconds(25ms), nanoseconds(60ms)})
+        for (int i = 0; i < 3; ++i) CHECK(sleep_for(time) == sleep_result::elapsed);
+      over = true;
+      computes.get();
+    });
+  }
+}
+
 TEST_CASE("a sleeper wakes although the G on its P computes") {
   runtime_options o = with_procs(1);
   o.slice = 1ms;

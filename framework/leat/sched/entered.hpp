@@ -23,7 +23,7 @@ void make_ready(m_front* m, G* g) noexcept;
 void end_wait_and_make_ready(m_front* m, G* g) noexcept;
 
 // Steady time as somebody last read it: sysmon while anything runs, an M that wakes, a plain thread when
-// there is nobody else. Costs a load, is late by up to sysmon's tick.
+// there is nobody else. Costs a load, is late by up to a nap of sysmon's.
 inline atom<std::int64_t> coarse_clock{0};
 
 // sysmon suspects a G to hang: operations that need not come in shall do so for once, to show that they are
@@ -36,7 +36,7 @@ inline bool must_come_in() noexcept {
 // While it lives, the calling G is not quarantined. For operations outside the runtime that would keep others
 // waiting for ever if they were cut short: a lock that is held, a waiter that was claimed and not yet woken.
 // Costs a load unless sysmon suspects somebody; an operation that began before is over when it acts
-// (quarantine.hpp).
+// (fence.hpp).
 G* begin_no_quarantine() noexcept;
 void end_no_quarantine(G& g) noexcept;
 // The count itself, by the G alone.

@@ -47,9 +47,10 @@ thread_sight look_at_thread(pid_t tid) noexcept {
   const auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), s.call);
   if (error != std::errc{}) return s;
   left.remove_prefix(static_cast<std::size_t>(end - left.data()));
-  s.waits = true;
+  // "-1 sp pc" when it stands outside of any call.
+  s.waits = s.call >= 0;
+  s.faults = s.call < 0;
   std::uintptr_t ignored = 0;
-  // "-1 sp pc" when it stands outside of any call, as after a page fault.
   if (s.call >= 0) {
     if (!take_hex(left, s.first)) return s;
     for (int i = 0; i < 5; ++i)

@@ -18,7 +18,7 @@
 //    1 come_in = 1, heavy barrier                   a  an operation that comes in: enters through the gate;
 //    2 waits until what began before 1 is over:        the P is lost: reads the status; quarantined: leaves
 //      the thread has come in since, has used          its stack for good (end_fenced in threads.cpp)
-//      100 us of CPU time, or sits in a system      b  a one-to-one channel: reads come_in; 0: does it
+//      2 ms of CPU time, or sits in a system        b  a one-to-one channel: reads come_in; 0: does it
 //      call                                            outside; 1: as a
 //    3 holds the M in user code (gate: borrowed)    c  an operation under no_quarantine: reads come_in;
 //    4 count > 0 for more than a moment: lets          0: does it outside; 1: passes the gate,
@@ -28,13 +28,18 @@
 //    7 tells: it is out                                through the gate, does it inside
 //    8 the last fenced one is gone: come_in = 0
 //
+// 1 and 8 are in overrun.cpp (escalate, look); 2 to 7 in overrun_end.cpp (earlier_work_is_over, fence, take_away,
+// tell_out); a is rejoin and end_fenced in threads.cpp; c and d are the guards of entered.hpp.
+//
 // What makes "out" true: after 6, the thread can touch none of what its successor uses.
 // - a and d: the word of the gate is not quiet, since only the owner writes quiet. So the next entry takes
 //   the slow way, waits until 6, and reads with acquire what 5 has written.
 // - b: one that began before 1 is over by 2. One that began later reads come_in after the heavy barrier, and
-//   is an a. For that come_in stays 1 as long as anybody is fenced (8).
+//   is an a. For that come_in stays 1 as long as anybody is fenced (8). A thread in a page fault may stand within
+//   such an operation, at a value that was swapped out: it is waited for, but not for more than ten seconds. A page
+//   that does not come in so long will not, and then nothing is touched either.
 // - c: a no_quarantine that began after 1 has passed the gate, so 4 sees it, or its entry came after 6. One
-//   that was raised before 1 was not counted, and is over by 2.
+//   that began before 1 was not counted, and is over by 2.
 //
 // Forbidden: the successor starts, and the thread takes a value from a ring, or wakes a waiter that it
 // had claimed. 2.
@@ -70,6 +75,7 @@ inline bool is_fenced(const G& g) noexcept {
 struct thread_sight {
   bool known = false;        // there is a /proc, and the thread
   bool waits = false;        // in a system call
+  bool faults = false;       // in a page fault, or another trap
   long call = -1;            // its number
   std::uintptr_t first = 0;  // its first argument
   std::uintptr_t sp = 0, pc = 0;

@@ -439,6 +439,15 @@ bool idle_set::work_visible() const noexcept {
   return any_queued() || home_.ps().earliest_timer() != timer_heap::no_timer || home_.io_expected();
 }
 
+namespace {
+
+// sysmon might come too late for it (h of polling.hpp).
+bool due_before_next_watch(scheduler& s, std::int64_t timer) noexcept {
+  return timer != timer_heap::no_timer && timer - now_ns() <= 2 * sysmon_lag(s);
+}
+
+}  // namespace
+
 void idle_set::pass_on(M& m) noexcept {
   if (!stop_searching(m)) return;
   barrier_before_look();
@@ -447,12 +456,8 @@ void idle_set::pass_on(M& m) noexcept {
   home_.ps().each([&](const P& p) {
     if (&p != own) timer = std::min(timer, p.timers.next());
   });
-  if (any_queued() || (own->network.shares() && home_.io_expected()) || due_before_next_watch(timer))
+  if (any_queued() || (own->network.shares() && home_.io_expected()) || due_before_next_watch(home_, timer))
     wake_one();
-}
-
-bool idle_set::due_before_next_watch(std::int64_t timer) const noexcept {
-  return timer != timer_heap::no_timer && timer - now_ns() <= 2 * sysmon_lag(home_);
 }
 
 void idle_set::watch_the_rest(bool long_run) noexcept {
@@ -461,7 +466,7 @@ void idle_set::watch_the_rest(bool long_run) noexcept {
   home_.ps().each([&](const P& p) {
     if (p.status.load(std::memory_order_relaxed) == p_status::idle) first = std::min(first, p.timers.next());
   });
-  if (due_before_next_watch(first) || (long_run && home_.io_expected())) wake_if_needed();
+  if (due_before_next_watch(home_, first) || (long_run && home_.io_expected())) wake_if_needed();
 }
 
 P* idle_set::last_look(M& m) noexcept {

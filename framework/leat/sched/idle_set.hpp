@@ -25,26 +25,15 @@
 //
 // Bursts. A G that starts many others pays for the barrier of step 2 with each, waiting for its push to reach
 // the other core. So an owner with a long ring counts itself in bursting_ and from then on uses a light
-// barrier; who reads that count as not 0 after its own full barrier uses a heavy one before it looks (d, and
-// where duty is passed on). One of the two sees the other: either the looker reads the count, and its heavy
-// barrier brings out every push made so far, or the burst began after the looker's c, which each of its
-// pushes then sees. It ends when the owner finds its ring empty.
+// barrier; who reads that count as not 0 after its own full barrier uses a heavy one before it looks: d (last_look,
+// hand_off_p), where duty is passed on (pass_on), and at the second look of a waker (wake_one). One of the two sees
+// the other: either the looker reads the count, and its heavy barrier brings out every push made so far, or the
+// burst began after the looker's c, which each of its pushes then sees. It ends when the owner finds its ring empty.
 //
-// Work in run_next is exempt: its P runs it when the current G parks; see hand_off for when others come.
+// Work in run_next is exempt: its P runs it when the current G parks; policy/hand_off.hpp says when others come.
 // So are Gs that an M stands back from, where all CPUs have an M and another one is at work: it looks again soon;
 // see wake_one. So is what polling brings, unless Gs run long (policy/network_share.hpp), and a G that yields
-// (queue_again in schedule.cpp). sysmon wakes somebody for what stays queued (retake).
-//
-// # Timers of idle Ps, and the network
-// Whoever blocks in the poller watches both (polling.hpp). An M that wakes from there with a single G to run leaves
-// nobody behind; a G that ticks once a second shall not cost two wakes. So
-//   g  who passes the duty on wakes another M only if a timer of another P is due within two of sysmon's rounds, or if
-//      Gs of its P run long (policy/network_share.hpp); and
-//   h  sysmon, which comes within a round of any P that is taken (sysmon.hpp), and then again and again while one is
-//      busy, does so for the timers of idle Ps that are due by then, and for the network when a G has computed for a
-//      while.
-// Forbidden: such a timer is due while a P is idle, nobody blocks in the poller or searches, and sysmon has not come
-// since it was less than two rounds away. If it was so at g, that M is awake by then; else h comes before it is due.
+// (queue_again in schedule.cpp). sysmon wakes somebody for what stays queued (retake). Timers of idle Ps: polling.hpp.
 //
 // Model: tests/models/wake.pml, with the broken variants that must fail.
 // Stress: tests/sched/stress_test.cpp. Step by step, with threads stopped in between:
@@ -139,7 +128,7 @@ class idle_set {
   bool start_m(P& p, bool searching, int busy_cpu = own_cpu) noexcept;
   void undo_nudge(M& m) const noexcept;
   static void be_prompt_again(M& m) noexcept;
-  // h, on sysmon's thread. `long_run`: some G has computed for a while.
+  // h of polling.hpp, on sysmon's thread. `long_run`: some G has computed for a while.
   void watch_the_rest(bool long_run) noexcept;
   const cpu_set_t& cpus() const noexcept { return cpus_; }
   std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
@@ -182,8 +171,6 @@ class idle_set {
   bool any_queued() const noexcept;
   // There may be something for another M, now or later: that, a timer, or the network.
   bool work_visible() const noexcept;
-  // sysmon might come too late for it (h).
-  bool due_before_next_watch(std::int64_t timer) const noexcept;
 
   scheduler& home_;
   cpu_set_t cpus_;

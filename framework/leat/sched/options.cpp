@@ -33,9 +33,13 @@ std::string out_of_limits(const runtime_key<T>& key, const runtime_options& o) {
     const T& value = o.*key.member;
     if (value == runtime_options{}.*key.member) return {};
     const typename runtime_key<T>::limit given(value);
-    if (*given >= *key.least && (!key.most || *given <= *key.most)) return {};
-    const std::string least = text_of(key.kind, *key.least);
-    std::string allowed = key.most ? least + " to " + text_of(key.kind, *key.most) : "at least " + least;
+    if ((!key.least || *given >= *key.least) && (!key.most || *given <= *key.most)) return {};
+    std::string allowed = key.least ? text_of(key.kind, *key.least) : "";
+    const std::string most = key.most ? text_of(key.kind, *key.most) : "";
+    if (!key.least || !key.most)
+      allowed = (key.least ? "at least " : "at most ") + allowed + most;
+    else
+      allowed += " to " + most;
     if (key.word) allowed += std::string(", or ") + key.word;
     return out_of_range(key.name, text_of(key.kind, *given), allowed);
   }

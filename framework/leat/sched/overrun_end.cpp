@@ -27,7 +27,9 @@ namespace {
 constexpr std::int64_t us = 1'000, ms = 1'000'000, second = 1'000'000'000;
 constexpr std::int64_t look_every = 20 * us;
 constexpr std::int64_t where_within = 40 * ms;  // else the news come without a trace
-constexpr std::int64_t move_takes = 100 * us;   // of CPU time: what it was doing then is over
+// Of CPU time: what it was doing then is over, even if that was to move a value of some megabytes.
+constexpr std::int64_t move_takes = 2 * ms;
+constexpr std::int64_t page_within = 10 * second;  // from swap, or from a server far away
 // For a place where it can be left, some microseconds apart. A loop around snprintf is in code of its own for
 // a quarter of a percent of the time.
 constexpr unsigned most_looks = 15'000;
@@ -50,6 +52,7 @@ bool overrun_patrol::earlier_work_is_over(const M& m) const noexcept {
   if (cpu >= 0 && n.cpu_then >= 0 && cpu >= n.cpu_then + move_takes) return true;
   const thread_sight at = look_at_thread(tid);
   if (at.waits) return true;
+  if (at.faults) return n.tries_since != 0 && last_look_ - n.tries_since > page_within;
   // Without a clock for threads, or a /proc to look into (there is none, or no descriptor is left for it):
   // whoever is given no time in so long sits in a call.
   return (cpu < 0 || n.cpu_then < 0 || !at.known) && last_look_ - n.since > 100 * ms;

@@ -12,7 +12,18 @@
 //
 // (S) are seq_cst: one of the two sees the other. The adder's own P is busy, so what is added there is
 // normally run by its owner; step 2 matters when that owner then computes for long or goes idle.
-// Model: tests/models/timer_poll.pml.
+//
+// # When nobody blocks there
+// An M that wakes with a single G to run leaves nobody behind: a G that ticks once a second shall not cost two wakes. So
+//   g  who passes on the duty to look (idle_set::pass_on) wakes another M only if a timer of another P is due within
+//      two of sysmon's rounds, or if Gs of its P run long (policy/network_share.hpp); and
+//   h  sysmon, which comes within a round of any P that is taken (sysmon.hpp), and then again and again while one is
+//      busy, does so for the timers of idle Ps that are due by then, and for the network when a G has computed for a
+//      while (idle_set::watch_the_rest).
+// Forbidden: such a timer is due while a P is idle, nobody blocks in the poller or searches, and sysmon has not come
+// since it was less than two rounds away. If it was so at g, that M is awake by then; else h comes before it is due.
+//
+// Model of a and b: tests/models/timer_poll.pml.
 #pragma once
 #include <atomic>
 #include <cstdint>

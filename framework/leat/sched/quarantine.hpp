@@ -35,6 +35,9 @@
 // entries, since the word of the gate has not been quiet since then; c compares.
 // Forbidden: sysmon gives up and the thread leaves all the same: 4 against b, by CAS on one word.
 //
+// 2 is put_question, 3 is settle in overrun_end.cpp, 4 withdraw_question; a to g are the handler's, answer in
+// quarantine.cpp.
+//
 // Clean (e): an instruction of the program itself or of a library of Leat, called by such code alone up to
 // the first frame of the G, as the unwinder tells, outside the allocator (heap_mark.hpp), without a lock of
 // Leat's, and not under no_quarantine. Then nobody's lock is held that others cannot know of, and the thread

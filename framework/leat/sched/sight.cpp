@@ -96,7 +96,7 @@ std::string peer_of(const g_sight& s) {
 std::string call_of(const g_sight& s) {
   if (s.tid <= 0) return {};
   const thread_sight t = look_at_thread(s.tid);
-  if (!t.known || !t.waits || t.call < 0) return {};
+  if (!t.known || !t.waits) return {};
   const char* const name = name_of_call(t.call);
   return name ? name : "system call " + std::to_string(t.call);
 }

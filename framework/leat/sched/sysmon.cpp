@@ -193,7 +193,7 @@ bool sysmon::sleep_deeply(std::int64_t at_most) noexcept {
   return !called;
 }
 
-// A G that has had its slice, or sits in a declared blocking call for longer than a tick, loses its P.
+// A G that has had its slice, or sits in a declared blocking call for longer than the shortest nap, loses its P.
 bool sysmon::retake(P& p, std::int64_t now) noexcept {
   if (M* m = p.m.load(std::memory_order_acquire)) s_.idle().undo_nudge(*m);
   const p_status status = p.status.load(std::memory_order_relaxed);

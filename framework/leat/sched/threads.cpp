@@ -157,7 +157,7 @@ void run_call(M& m) noexcept {
     m.p.store(nullptr, std::memory_order_relaxed);
     s.idle().hand_off_p(*p);
   } else {
-    // sysmon takes it after a tick, through the gate.
+    // sysmon takes it after its shortest nap, 20 us, through the gate.
     p->status.store(p_status::syscall, std::memory_order_relaxed);
   }
   m.caller.store(g, std::memory_order_relaxed);
