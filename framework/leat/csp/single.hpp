@@ -27,7 +27,7 @@
 //   of the word since then see it, unless e has cleared it, which 2 would have found.
 // - d found nobody linked: the reader takes the lock later, and sees the value in 3.
 // So a ring that is rarely empty or full pays no barrier per value, one at which somebody waits all the time
-// pays a cheap one, and the dear one (it interrupts the other cores, 2 us) is paid when the first becomes the
+// pays a cheap one, and the expensive one (it interrupts the other cores, 2 us) is paid when the first becomes the
 // second. A side whose P has other Gs to run first lets those run, once, before it parks at all.
 //
 // Every so many operations a side goes through the runtime even if it need not: there it notices a stop, and
