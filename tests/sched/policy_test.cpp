@@ -245,6 +245,17 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("rounds: a timer that is far by the coarse clock is looked at now and then, a near one always") {
+  round_policy r;
+  int trusted = 0;
+  for (int i = 0; i < 160; ++i) trusted += r.is_far(at + round_policy::far + 1, at);
+  CHECK(trusted == 150);
+  for (int i = 0; i < 160; ++i) {
+    CHECK_FALSE(r.is_far(at + round_policy::far, at));
+    CHECK_FALSE(r.is_far(at - 1, at));
+  }
+}
+
 TEST_CASE("burst: it begins with a long ring, once, and ends when the ring is empty") {
   burst_policy b;
   CHECK_FALSE(b.begins(burst_policy::long_ring));

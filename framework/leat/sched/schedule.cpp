@@ -137,6 +137,16 @@ bool scheduler::admit_foreign_g() noexcept {
 
 // --- Where the next G comes from --------------------------------------------------------------------
 
+namespace {
+
+// Without the clock.
+bool may_be_due(P& p) noexcept {
+  const std::int64_t due = p.timers.next();
+  return due != timer_heap::no_timer && !p.round.is_far(due, scheduler::coarse_now());
+}
+
+}  // namespace
+
 bool round::is_special(P& p, scheduler& s) noexcept {
   const round_policy::kind kind = p.round.next(s.idle().queued() > 0);
   if (kind == round_policy::kind::takes_global) {
@@ -145,8 +155,7 @@ bool round::is_special(P& p, scheduler& s) noexcept {
   }
   if (kind != round_policy::kind::looks_at_timers) return false;
   if (s.idle().queued_due() > 0) return true;
-  const std::int64_t due = p.timers.next();
-  return due != timer_heap::no_timer && due <= now_ns();
+  return may_be_due(p) && p.timers.next() <= now_ns();
 }
 
 namespace {
@@ -202,7 +211,7 @@ G* round::find_runnable(M& m) noexcept {
       if (G* const g = w->next(m, p)) return found(m, g);
       p.attention.store(false, std::memory_order_relaxed);  // nobody can run: as in any runtime
     }
-    run_due_timers(s, &m, p);
+    if (s.idle().queued_due() > 0 || may_be_due(p)) run_due_timers(s, &m, p);
     if (m.picked) {
       G* g = m.picked;
       m.picked = nullptr;

@@ -37,9 +37,11 @@ std::uint64_t activity_of(const P& p) noexcept {
 bool round::run_due_timers(scheduler& s, M* m, P& of) noexcept {
   P* const p = m ? m->p.load(std::memory_order_relaxed) : nullptr;
   const bool backlog = p && s.idle().queued_due() > 0;
-  if (of.timers.next() == timer_heap::no_timer && !backlog) return false;
+  const std::int64_t next = of.timers.next();
+  if (next == timer_heap::no_timer && !backlog) return false;
   const std::int64_t now = now_ns();
   coarse_clock.store(now, std::memory_order_relaxed);
+  if (next > now && !backlog) return false;
   g_queue no_room;
   bool any = false;
   for (;;) {

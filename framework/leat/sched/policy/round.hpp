@@ -7,7 +7,11 @@
 // Every 8th looks whether a timer is due: reading the clock costs as much as a switch. The rounds between are
 // only counted down.
 //
-// For all rows: without the count each switch would look at two queues and the clock. Belongs to the owner of a P.
+// A P with nothing in its ring looks at its timers in each round. Most wait for a while: for these the coarse clock is
+// good enough, which sysmon keeps while anything runs.
+//
+// For all rows: without the count each switch would look at two queues and the clock. The coarse clock is for what
+// a timer somewhere in the program adds to tcp_echo: 313 instructions of 3270 before, 85 now. Belongs to the owner of a P.
 #pragma once
 #include <cstdint>
 
@@ -16,6 +20,8 @@ namespace leat::sched {
 class round_policy {
  public:
   static constexpr std::uint32_t fairness = 61, timer = 8;
+  static constexpr std::int64_t far = 20'000'000;  // ns; sysmon looks at the clock twice in that time
+  static constexpr std::uint32_t trust = 16;       // rounds; sysmon may be late
 
   // True: this one is quick.
   bool is_quick() noexcept { return --quick_ != 0; }
@@ -29,8 +35,13 @@ class round_policy {
     if (round_ % fairness == 0 && global_waits) return kind::takes_global;
     return round_ % timer == 0 ? kind::looks_at_timers : kind::plain;
   }
+  // A timer that is due at `when` is far off by the coarse clock, and the clock itself need not be read.
+  bool is_far(std::int64_t when, std::int64_t coarse) noexcept {
+    return when - coarse > far && ++trusted_ % trust != 0;
+  }
 
  private:
+  std::uint32_t trusted_ = 0;
   std::uint32_t quick_ = 1;
   std::uint32_t round_ = 0;    // as of the last that was not quick
   std::uint32_t stretch_ = 1;  // what quick_ began as
