@@ -12,6 +12,7 @@
 
 #include <leat/base/log.hpp>
 #include <leat/base/log_levels.hpp>
+#include <leat/base/units.hpp>
 #include <leat/config/suggest.hpp>
 #include <leat/control/json_writer.hpp>
 #include <leat/expression/expression.hpp>
@@ -250,6 +251,30 @@ control::tap_filter controls::filter(std::string_view text, outcome& why) {
   };
 }
 
+std::string controls::no_room(config::index channel, nanoseconds waited) const {
+  const any_channel& c = host_.wires().whole(channel);
+  const config::channel_plan& plan = host_.plan().channels[channel];
+  const std::string within = waited > 0s ? " within " + format_duration(waited) : " now";
+  if (c.flavour() == leat::flavour::fan) {
+    std::string full;
+    const std::vector<any_channel>& shares = host_.wires().shares(channel);
+    for (std::size_t r = 0; r < shares.size(); ++r) {
+      if (shares[r].size() < shares[r].capacity()) continue;
+      const std::string reader = "'" + host_.plan().processes[plan.readers[r].process].name + "'";
+      if (full.find(reader) == std::string::npos) full += (full.empty() ? "" : ", ") + reader;
+    }
+    return "had no room" + within + " for each of its readers" +
+           (full.empty() ? "" : " (full: " + full + ")") +
+           ": those that had room have the value, so do not send it to them again";
+  }
+  if (plan.store)
+    return "did not take the value" + within +
+           ": its store is full, or the log says why it cannot be written";
+  if (c.capacity() == 0) return "keeps no values, and nobody received the value" + within;
+  return "is full (" + std::to_string(c.size()) + " of " + std::to_string(c.capacity()) +
+         " values) and had no room" + within + "; `leat top` shows who does not take them";
+}
+
 outcome controls::inject(std::string_view name, std::string_view value, double wait) {
   const std::optional<config::index> at = channel_named(name);
   if (!at) return no_such("channel", name, channel_names());
@@ -263,23 +288,37 @@ outcome controls::inject(std::string_view name, std::string_view value, double w
                    "channel '" + std::string(name) +
                        "' has one writer and one reader, and no place for another; `inject = true` in "
                        "its table of the file makes one");
-  const deadline until = std::chrono::duration<double>(std::clamp(wait, 0.0, longest_wait));
+  const nanoseconds longest = saturate_ns(std::chrono::duration<double>(std::clamp(wait, 0.0, longest_wait)));
+  const deadline until = longest;
+  // Its parts take the value one after the other: where one has no room, others may have it already.
+  const bool fans = c.flavour() == leat::flavour::fan;
+  const std::string channel = "channel '" + std::string(name) + "'";
   try {
-    for (;;) {
-      switch (c.send_json(value, deadline(0ns))) {
-        case send_status::sent: observer_.count_injected(*at); return {"200 OK", "{\"sent\":true}"};
-        case send_status::dropped:
-          return refused("409 Conflict", "channel '" + std::string(name) + "' is full and dropped it");
-        case send_status::closed:
-          return refused("409 Conflict", "channel '" + std::string(name) + "' is closed");
-        default: break;
-      }
-      if (until.expired())
-        return refused("409 Conflict", "channel '" + std::string(name) + "' is full (" +
-                                           std::to_string(c.size()) + " of " + std::to_string(c.capacity()) +
-                                           " values)");
-      if (sleep_for(look_again) == sleep_result::stopped)
-        return refused("503 Service Unavailable", "the deployment ends");
+    const observer::sends_for_door here(observer_);
+    send_status s = c.send_json(value, until);
+    // By the policy `fail` that is said at once, though there may be room in a moment. Never where a second try could be
+    // a second value.
+    while (s == send_status::full && !fans && !until.expired())
+      s = sleep_for(look_again) == sleep_result::stopped ? send_status::stopped : c.send_json(value, until);
+    // What was dropped is among those that were sent.
+    if (s == send_status::sent || s == send_status::dropped || (fans && s != send_status::closed))
+      observer_.count_injected(*at);
+    switch (s) {
+      case send_status::sent: return {"200 OK", "{\"sent\":true}"};
+      case send_status::dropped:
+        return refused("409 Conflict",
+                       fans ? "a reader of " + channel +
+                                  " had no room and its policy dropped the value; the others have it"
+                            : channel + " had no room, and its policy dropped the value");
+      case send_status::closed:
+        return refused("409 Conflict",
+                       channel + " is closed: those that write to it, or read from it, have ended");
+      case send_status::stopped:
+        return refused(
+            "503 Service Unavailable",
+            "the deployment ends: " + std::string(fans ? "some readers of " + channel + " may have the value"
+                                                       : "the value was not sent"));
+      default: return refused("409 Conflict", channel + ' ' + no_room(*at, longest));
     }
   } catch (const message_error& e) {
     const auto place = place_in(value, e.at());

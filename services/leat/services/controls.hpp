@@ -40,6 +40,8 @@ class controls final : public control::deployment {
                            const std::vector<std::string>& there) const;
   std::vector<std::string> process_names() const;
   std::vector<std::string> channel_names() const;
+  // After a value was to be injected: "is full (8 of 8 values)...".
+  std::string no_room(config::index channel, nanoseconds waited) const;
   // Empty: the host did not answer in time.
   std::optional<bool> ask(wish::kind what, std::size_t replica = 0) const;
 

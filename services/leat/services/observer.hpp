@@ -10,6 +10,7 @@
 //   looks
 // So a deployment at rest pays for some hundred loads a second.
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -67,6 +68,20 @@ class observer {
   // By channel.
   std::vector<std::uint64_t> injected() const { return {injected_.begin(), injected_.end()}; }
 
+  // While one lives, the calling G sends for somebody at the door: that it waits is no process's doing.
+  class sends_for_door {
+   public:
+    explicit sends_for_door(observer& o) noexcept;
+    ~sends_for_door() {
+      if (place_) place_->store(0, std::memory_order_relaxed);
+    }
+    sends_for_door(const sends_for_door&) = delete;
+    sends_for_door& operator=(const sends_for_door&) = delete;
+
+   private:
+    std::atomic<std::uint64_t>* place_ = nullptr;
+  };
+
  private:
   // A channel, or the share of a reader: as wiring::accounts has them.
   struct queue {
@@ -120,6 +135,8 @@ class observer {
   const std::int64_t started_;
   const std::string since_;
   std::vector<std::atomic<std::uint64_t>> injected_;  // by channel
+  // Ids of Gs, written by these; 0: free. Who finds no place is taken for the helper of a process, which does no harm.
+  std::array<std::atomic<std::uint64_t>, 64> at_the_door_{};
 
   mutable leat::mutex lock_;  // what follows: the observer's G and those who look
   std::deque<counters> history_;

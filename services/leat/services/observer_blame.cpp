@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <leat/base/log.hpp>
+#include <leat/sched/info.hpp>
 #include <leat/sched/sight.hpp>
 
 namespace leat::services {
@@ -35,6 +36,16 @@ std::string_view waited_for(const sched::g_sight& g) {
 std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
 }  // namespace
+
+observer::sends_for_door::sends_for_door(observer& o) noexcept {
+  const std::uint64_t me = self().id;
+  for (std::atomic<std::uint64_t>& place : o.at_the_door_) {
+    std::uint64_t nobody = 0;
+    if (!place.compare_exchange_strong(nobody, me, std::memory_order_relaxed)) continue;
+    place_ = &place;
+    return;
+  }
+}
 
 // Where there is no room at all, a sender that waits is all there is to see.
 bool observer::has_senders(const any_channel& c) {
@@ -144,6 +155,9 @@ std::vector<observer::waits> observer::helpers_of(const std::vector<replica_row>
     const std::uint64_t g = each.first;  // a lambda cannot have a binding
     const waits& its = each.second;
     if (std::any_of(rows.begin(), rows.end(), [g](const replica_row& r) { return r.g == g; })) continue;
+    if (std::any_of(at_the_door_.begin(), at_the_door_.end(),
+                    [g](const auto& place) { return place.load(std::memory_order_relaxed) == g; }))
+      continue;
     for (const queue_index q : its.sends)
       if (waits* const w = only_one(machine_.graph().queues[q].writers)) w->sends.push_back(q);
     for (const queue_index q : its.receives)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the control door does with a host: how often a value goes in, what becomes of what was refused, and what the
+// answers say.
+#include <string>
+#include <vector>
+
+#include <leat/leat.hpp>
+#include <leat/services/controls.hpp>
+#include <leat/services/observer.hpp>
+
+#include "fixture.hpp"
+
+namespace leat::services::test {
+namespace {
+
+struct reading {
+  std::string sensor;
+  int n = 0;
+};
+LEAT_MESSAGE(reading, sensor, n);
+
+class readings : public process {
+  out<reading> to{this, "to"};
+  void run() override {
+    while (sleep_for(1h) != sleep_result::stopped) {
+    }
+  }
+};
+LEAT_PROCESS_AS("readings", readings, "sends nothing");
+
+class reads : public process {
+  in<reading> from{this, "from"};
+  void run() override {
+    while (sleep_for(1h) != sleep_result::stopped) {
+    }
+  }
+};
+LEAT_PROCESS_AS("reads", reads, "receives nothing");
+
+// One channel, `c`, from a process that sends nothing to `a` and `b`, which receive nothing.
+std::string text_with(const std::string& channel) {
+  return R"(
+[service]
+name = "s"
+drain = "20ms"
+[process.from]
+use = "readings"
+out = { to = "c" }
+[process.a]
+use = "reads"
+in = { from = "c" }
+[process.b]
+use = "reads"
+in = { from = "c" }
+[channel.c]
+)" + channel;
+}
+
+// A host that does not run, and the door's hands.
+struct scene {
+  explicit scene(const std::string& text) : plan(plan_of(text)) {}
+
+  config::plan plan;
+  host h{plan};
+  observer looks{plan, h.wires(), h.seen(), {"test"}, h.processes_of_replicas(), h.replica_names()};
+  controls door{h, looks};
+
+  control::outcome inject(double wait) { return door.inject("s/c", R"({"sensor":"x","n":1})", wait); }
+};
+
+bool says(const control::outcome& o, const std::string& what) {
+  return o.json.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a value goes once into each part of a channel that copies by key, whoever has no room") {
+  (void)leat::run(with_procs(1), [] {
+    scene s(text_with("capacity = 2\nkey = \"sensor\"\nfanout = \"copy\"\n"));
+    const any_channel &a = s.h.wires().shares(0)[0], &b = s.h.wires().shares(0)[1];
+    for (int i = 0; i < 2; ++i) CHECK(s.inject(0).status == "200 OK");
+    std::string text;
+    while (b.recv_json(text, 0ns) == recv_status::received) {
+    }
+    const control::outcome o = s.inject(0.05);
+    CAPTURE(o.json);
+    CHECK(o.status == "409 Conflict");
+    CHECK(says(o, "channel 's/c' had no room within 50ms for each of its readers (full: 'a')"));
+    CHECK(a.stats().sent == 2);
+    CHECK(b.stats().sent == 3);
+    // It has reached one of them.
+    CHECK(s.looks.injected() == std::vector<std::uint64_t>{3});
+  });
+}
+
+TEST_CASE("a value that is injected waits for room, in its turn") {
+  for (const char* const policy : {"block", "fail"}) {
+    CAPTURE(policy);
+    (void)leat::run(with_procs(1), [&] {
+      scene s(text_with("capacity = 1\nfull = \"" + std::string(policy) + "\"\n"));
+      const any_channel& c = s.h.wires().whole(0);
+      CHECK(s.inject(0).status == "200 OK");
+      CHECK(says(s.inject(0), "channel 's/c' is full (1 of 1 values) and had no room now"));
+      auto takes = spawn([&] {
+        (void)sleep_for(20ms);
+        std::string text;
+        CHECK(c.recv_json(text) == recv_status::received);
+      });
+      CHECK(s.inject(30).status == "200 OK");
+      takes.join();
+      CHECK(c.stats().sent == 2);
+      CHECK(s.looks.injected() == std::vector<std::uint64_t>{2});
+    });
+  }
+}
+
+TEST_CASE("what a policy drops is counted as injected, as it is counted as sent") {
+  (void)leat::run(with_procs(1), [] {
+    scene s(text_with("capacity = 1\nfull = \"drop-newest\"\n"));
+    CHECK(s.inject(0).status == "200 OK");
+    const control::outcome o = s.inject(0);
+    CHECK(o.status == "409 Conflict");
+    CHECK(says(o, "had no room, and its policy dropped the value"));
+    const channel_stats c = s.h.wires().whole(0).stats();
+    CHECK(c.sent == 2);
+    CHECK(c.dropped == 1);
+    CHECK(s.looks.injected() == std::vector<std::uint64_t>{2});
+  });
+}
+
+TEST_CASE("a channel without room says so in its own way") {
+  (void)leat::run(with_procs(1), [] {
+    scene s(text_with("capacity = 0\n"));
+    CHECK(says(s.inject(0.01), "channel 's/c' keeps no values, and nobody received the value within 10ms"));
+    s.h.wires().whole(0).close();
+    CHECK(says(s.inject(0), "channel 's/c' is closed"));
+    CHECK(s.looks.injected() == std::vector<std::uint64_t>{0});
+  });
+}
+
+}  // namespace leat::services::test
