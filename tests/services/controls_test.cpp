@@ -2,10 +2,14 @@
 //
 // What the control door does with a host: how often a value goes in, what becomes of what was refused, and what the
 // answers say.
+#include <atomic>
 #include <string>
 #include <vector>
 
+#include <leat/csp/task_group.hpp>
 #include <leat/leat.hpp>
+#include <leat/sched/blocking.hpp>
+#include <leat/sched/report.hpp>
 #include <leat/services/controls.hpp>
 #include <leat/services/observer.hpp>
 
@@ -136,6 +140,49 @@ TEST_CASE("a channel without room says so in its own way") {
     s.h.wires().whole(0).close();
     CHECK(says(s.inject(0), "channel 's/c' is closed"));
     CHECK(s.looks.injected() == std::vector<std::uint64_t>{0});
+  });
+}
+
+namespace {
+std::atomic<std::uint64_t> dumped_on{0}, noted{0};
+}
+
+TEST_CASE("a dump is written outside of the runtime, and others run meanwhile") {
+  (void)leat::run(with_procs(1), [] {
+    scene s(text_with("capacity = 1\n"));
+    task_group beside;
+    beside.go([] { (void)sleep_for(1h); });
+    noted = 0;
+    sched::set_g_note([](const sched::dumped_g&, bool, text_buffer&, text_buffer&) noexcept {
+      dumped_on = self().id;
+      ++noted;
+    });
+    const std::string text = s.door.dump();
+    sched::set_g_note(nullptr);
+    CHECK(text.find("1 Ps") != std::string::npos);
+    CHECK(noted > 0);
+    CHECK(dumped_on == 0);
+    beside.stop();
+    beside.wait();
+  });
+}
+
+TEST_CASE("a dump is bound in size, and says where it ends") {
+  (void)leat::run(with_procs(2), [] {
+    task_group many;
+    for (int i = 0; i < 300; ++i) many.go([] { (void)sleep_for(1h); });
+    std::string whole;
+    REQUIRE(eventually([&] {
+      whole = blocking([] { return dump_text(16 << 20); });
+      return whole.size() > 20'000;
+    }));
+    CHECK(whole.find("it ends here") == std::string::npos);
+    const std::string cut = blocking([] { return dump_text(16'384); });
+    CHECK(cut.size() < 16'384 + 200);
+    CHECK(cut.ends_with("it ends here, for its size; SIGQUIT writes all of it to standard error\n"));
+    CHECK(cut.find('\0') == std::string::npos);
+    many.stop();
+    many.wait();
   });
 }
 

@@ -18,6 +18,7 @@
 #include <leat/expression/expression.hpp>
 #include <leat/process/message.hpp>
 #include <leat/process/record.hpp>
+#include <leat/sched/blocking.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/sight.hpp>
 #include <leat/sched/time.hpp>
@@ -35,6 +36,7 @@ namespace {
 constexpr nanoseconds answer_within = 2s, look_again = 2ms;
 constexpr std::size_t tap_room = 1024;
 constexpr double longest_wait = 60;
+constexpr std::size_t most_dumped = std::size_t{16} << 20;
 
 // Of an expression that somebody at the door wants: it takes little of the service.
 constexpr std::size_t filter_text = std::size_t{64} << 10, filter_keys = 64, filter_memories = 16,
@@ -187,17 +189,31 @@ outcome controls::process(std::string_view name) {
   return {"200 OK", w.take()};
 }
 
-std::string controls::dump() {
-  const int fd = ::memfd_create("leat-dump", MFD_CLOEXEC);
-  if (fd < 0) return "the dump cannot be kept; SIGQUIT writes it to standard error\n";
-  leat::dump_in_full(fd);
-  std::string text;
-  const off_t size = ::lseek(fd, 0, SEEK_END);
-  text.resize(static_cast<std::size_t>(std::max<off_t>(size, 0)));
-  const ssize_t n = ::pread(fd, text.data(), text.size(), 0);
+std::string dump_text(std::size_t most) {
+  struct file {
+    int fd = ::memfd_create("leat-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ~file() {
+      if (fd >= 0) (void)::close(fd);
+    }
+  } const to;
+  // It does not grow beyond this: a write that would be refused ends the dump.
+  if (to.fd < 0 || ::ftruncate(to.fd, static_cast<off_t>(most)) != 0 ||
+      ::fcntl(to.fd, F_ADD_SEALS, F_SEAL_GROW) != 0)
+    return "the dump cannot be kept; SIGQUIT writes it to standard error\n";
+  leat::dump_in_full(to.fd);
+  const off_t end = ::lseek(to.fd, 0, SEEK_CUR);
+  std::string text(static_cast<std::size_t>(std::max<off_t>(end, 0)), '\0');
+  const ssize_t n = ::pread(to.fd, text.data(), text.size(), 0);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  (void)::close(fd);
+  constexpr std::size_t longest_piece = 4096;
+  if (text.size() + longest_piece > most)
+    text += "it ends here, for its size; SIGQUIT writes all of it to standard error\n";
   return text;
+}
+
+// It reads files and takes locks, and for many Gs it takes its time.
+std::string controls::dump() {
+  return leat::blocking([] { return dump_text(most_dumped); });
 }
 
 std::unique_ptr<csp::tap_view> controls::tap(std::string& name, double most_per_second, outcome& why) {

@@ -50,4 +50,7 @@ class controls final : public control::deployment {
   const std::vector<config::index> process_of_;
 };
 
+// All Gs, up to about so many bytes. On a thread that may block.
+std::string dump_text(std::size_t most);
+
 }  // namespace leat::services

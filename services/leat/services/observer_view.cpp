@@ -12,6 +12,7 @@
 #include <leat/base/version.hpp>
 #include <leat/config/graph.hpp>
 #include <leat/sched/backtrace.hpp>
+#include <leat/sched/blocking.hpp>
 #include <leat/sched/info.hpp>
 
 namespace leat::services {
@@ -305,13 +306,16 @@ control::deployment_view observer::look() {
 std::vector<std::string> observer::trace(std::size_t replica) const {
   std::array<void*, 32> frames{};
   const std::size_t n = sched::frames_of(board_.rows()[replica].g, frames);
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < n; ++i) {
-    fixed_text<1000> line;
-    sched::append_frame(line, frames[i], sched::frame_names::demangled);
-    all.emplace_back(line.view());
-  }
-  return all;
+  // Names are looked up in files.
+  return leat::blocking([&] {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < n; ++i) {
+      fixed_text<1000> line;
+      sched::append_frame(line, frames[i], sched::frame_names::demangled);
+      all.emplace_back(line.view());
+    }
+    return all;
+  });
 }
 
 }  // namespace leat::services
