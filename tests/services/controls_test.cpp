@@ -4,6 +4,8 @@
 // answers say.
 #include <atomic>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <leat/csp/task_group.hpp>
@@ -35,12 +37,19 @@ LEAT_PROCESS_AS("readings", readings, "sends nothing");
 
 class reads : public process {
   in<reading> from{this, "from"};
+  setting<int> size{this, "size", 1, "not live"};
   void run() override {
     while (sleep_for(1h) != sleep_result::stopped) {
     }
   }
 };
 LEAT_PROCESS_AS("reads", reads, "receives nothing");
+
+class quits : public process {
+  setting<int> size{this, "size", 1, "not live"};
+  void run() override {}
+};
+LEAT_PROCESS_AS("quits", quits, "ends at once");
 
 // One channel, `c`, from a process that sends nothing to `a` and `b`, which receive nothing.
 std::string text_with(const std::string& channel) {
@@ -140,6 +149,85 @@ TEST_CASE("a channel without room says so in its own way") {
     s.h.wires().whole(0).close();
     CHECK(says(s.inject(0), "channel 's/c' is closed"));
     CHECK(s.looks.injected() == std::vector<std::uint64_t>{0});
+  });
+}
+
+namespace {
+
+control::outcome set_size(controls& door, const char* process) {
+  const control::json_result r = control::read_json(R"({"size":5})");
+  return door.set(process, *r.value, true);
+}
+
+}  // namespace
+
+TEST_CASE("what the host did not come to in time does not happen later, and is not told as done") {
+  const config::plan p =
+      plan_of(text_with("capacity = 1\n[process.two]\nuse = \"reads\"\nin = { from = \"c\" }\n"
+                        "replicas = 2\n[supervisor]\nhost_hang = \"1h\"\n"));
+  std::atomic<bool> held{false}, go_on{false};
+  bool waited = false;
+  ledger l;
+  (void)leat::run(with_procs(2), [&] {
+    host h(p);
+    observer looks(p, h.wires(), h.seen(), {"test"}, h.processes_of_replicas(), h.replica_names());
+    controls door(h, looks);
+    channel<int> stop(4);
+    task_group beside;
+    beside.go([&] {
+      while (!held) (void)sleep_for(1ms);
+      const control::outcome restart = door.restart("two");
+      CHECK_MESSAGE(restart.status == "503 Service Unavailable", restart.json);
+      CHECK_MESSAGE(says(restart, "'s/two/0', 's/two/1' were not restarted, and will not be"), restart.json);
+      const control::outcome set = set_size(door, "a");
+      CHECK_MESSAGE(set.status == "503 Service Unavailable", set.json);
+      CHECK(
+          says(set, "'s/a' was not restarted, and will not be; what was set counts from its next start on"));
+      CHECK_MESSAGE(says(set, R"("set":["size"],"restarted":[])"), set.json);
+      const control::outcome end = door.stop(false);
+      CHECK_MESSAGE(end.status == "503 Service Unavailable", end.json);
+      go_on = true;
+      // It is there again, and would have come to those first.
+      CHECK(eventually([&] { return door.restart("b").status == "200 OK"; }));
+      CHECK(eventually([&] {
+        for (const control::process_view& x : looks.look().processes)
+          if (x.name == "s/b") return x.restarts > 0;
+        return false;
+      }));
+      (void)stop.try_send(15);
+    });
+    l = h.run(stop, [&](const host&) {
+      if (std::exchange(waited, true)) return;
+      held = true;
+      while (!go_on) std::this_thread::sleep_for(1ms);
+    });
+    beside.wait();
+  });
+  CHECK(process_of(l, p, "two").restarts == 0);
+  CHECK(process_of(l, p, "a").restarts == 0);
+}
+
+TEST_CASE("a process that has ended is not told as restarted") {
+  const config::plan p = plan_of(text_with("capacity = 1\n[process.over]\nuse = \"quits\"\n"));
+  (void)leat::run(with_procs(2), [&] {
+    host h(p);
+    observer looks(p, h.wires(), h.seen(), {"test"}, h.processes_of_replicas(), h.replica_names());
+    controls door(h, looks);
+    channel<int> stop(4);
+    task_group beside;
+    beside.go([&] {
+      CHECK(eventually([&] { return says(door.restart("over"), "'s/over' has ended for good"); }));
+      const control::outcome set = set_size(door, "over");
+      CHECK_MESSAGE(set.status == "409 Conflict", set.json);
+      CHECK_MESSAGE(says(set, "'s/over' has ended for good; what was set counts from its next start on"),
+                    set.json);
+      const control::outcome good = set_size(door, "a");
+      CHECK_MESSAGE(good.status == "200 OK", good.json);
+      CHECK_MESSAGE(says(good, R"({"set":["size"],"restarted":["s/a"]})"), good.json);
+      (void)stop.try_send(15);
+    });
+    (void)h.run(stop);
+    beside.wait();
   });
 }
 

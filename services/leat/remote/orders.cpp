@@ -31,6 +31,13 @@ std::string shown_list(const json& from, std::string_view key) {
   return joined(all, ", ");
 }
 
+void print_restarts(const json& told) {
+  if (const std::string done = shown_list(told, "restarted"); !done.empty())
+    print("restarted " + done + '\n');
+  if (const std::string not_done = shown_list(told, "not_restarted"); !not_done.empty())
+    print("not restarted, for they have ended, or their service ends: " + not_done + '\n');
+}
+
 std::string post(const endpoint& to, std::string target, std::string body,
                  nanoseconds patience = std::chrono::seconds(10)) {
   return ask_or_fail(to, {.target = std::move(target), .post = true, .body = std::move(body)}, patience);
@@ -71,7 +78,11 @@ int restart(const request& r) {
   const std::string process = full_process(r.words[0], ask_state(to).state);
   const std::string text =
       post(to, "/v1/restart", "{\"process\":" + in_quotes(process) + '}', std::chrono::seconds(30));
-  print(r.json ? with_end(text) : "restarted " + shown_list(answer_tree(to, text), "restarted") + '\n');
+  if (r.json) {
+    print(with_end(text));
+    return 0;
+  }
+  print_restarts(answer_tree(to, text));
   return 0;
 }
 
@@ -96,8 +107,7 @@ int set(const request& r) {
   }
   const json told = answer_tree(to, text);
   print(process + ": set " + shown_list(told, "set") + '\n');
-  if (const std::string restarted = shown_list(told, "restarted"); !restarted.empty())
-    print("restarted " + restarted + '\n');
+  print_restarts(told);
   return 0;
 }
 

@@ -6,11 +6,23 @@
 // the other but for these few stores, and none of it takes the heap: the host must be able to say that a
 // process hangs that has the heap locked. Texts are cut to what a row has room for.
 //
-// Wishes go the other way, by a channel with room for a few; each brings the channel for its answer.
+// Wishes go the other way, by a channel with room for a few; each brings the channel for its answer. Who asks waits for
+// so long, and then takes the wish back, so that what was refused does not happen later:
+//
+//   who asks                                   the host
+//    1 sends the wish                           a receives it
+//    2 waits for the answer                     b begin: nobody has taken it back
+//    3 time is over: take_back. Nobody has       c does it, and answers
+//      begun: it is told that nothing happens
+//    4 else the answer is on its way: waits
+//      a little longer
+//
+// b and 3 change one word; the first of them decides.
 #pragma once
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -80,6 +92,23 @@ class board {
   std::atomic<bool> host_late_{false};
 };
 
+// Whether a wish is still one.
+class wish_claim {
+ public:
+  // Step b. False: it has been taken back.
+  bool begin() noexcept { return change(state::begun); }
+  // Step 3. False: the host has begun.
+  bool take_back() noexcept { return change(state::taken_back); }
+
+ private:
+  enum class state : std::uint8_t { open, begun, taken_back };
+  bool change(state to) noexcept {
+    state was = state::open;
+    return at_.compare_exchange_strong(was, to, std::memory_order_relaxed);
+  }
+  std::atomic<state> at_{state::open};
+};
+
 // What somebody wants of the host.
 struct wish {
   enum class kind : std::uint8_t {
@@ -93,7 +122,8 @@ struct wish {
   };
   kind what = kind::restart;
   std::size_t replica = 0;
-  out<bool> granted = {};  // with room for one
+  out<bool> granted = {};                  // with room for one
+  std::shared_ptr<wish_claim> claim = {};  // null: it is never taken back
 };
 
 }  // namespace leat::services

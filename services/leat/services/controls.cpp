@@ -21,6 +21,7 @@
 #include <leat/sched/blocking.hpp>
 #include <leat/sched/info.hpp>
 #include <leat/sched/sight.hpp>
+#include <leat/sched/stop.hpp>
 #include <leat/sched/time.hpp>
 #include <leat/services/set_settings.hpp>
 
@@ -33,7 +34,8 @@ using control::refused;
 
 namespace {
 
-constexpr nanoseconds answer_within = 2s, look_again = 2ms;
+// nearly_done: of a host that has begun, after its time.
+constexpr nanoseconds answer_within = 2s, nearly_done = 500ms, look_again = 2ms;
 constexpr std::size_t tap_room = 1024;
 constexpr double longest_wait = 60;
 constexpr std::size_t most_dumped = std::size_t{16} << 20;
@@ -133,11 +135,65 @@ std::optional<config::index> controls::channel_named(std::string_view name) cons
   return by_short;
 }
 
-std::optional<bool> controls::ask(wish::kind what, std::size_t replica) const {
+controls::answer controls::ask(wish::kind what, deadline until, std::size_t replica) const {
   const channel<bool> granted(1);
-  wish w{what, replica, granted};
-  if (host_.wishes().send_until(std::move(w), answer_within) != send_status::sent) return std::nullopt;
-  return granted.recv_until(answer_within);
+  const auto claim = std::make_shared<wish_claim>();
+  wish w{what, replica, granted, claim};
+  std::optional<bool> done;
+  if (host_.wishes().send_until(std::move(w), until) == send_status::sent) done = granted.recv_until(until);
+  if (!done && !claim->take_back()) {
+    done = granted.recv_until(nearly_done);
+    if (!done) return answer::begun;
+  }
+  if (!done) return stop_requested() ? answer::ends : answer::late;
+  return *done ? answer::granted : answer::denied;
+}
+
+std::string controls::why_denied(std::size_t replica) const {
+  const replica_state state = host_.seen().rows()[replica].state;
+  if (state == replica_state::ended) return "has ended for good";
+  if (state == replica_state::failed) return "has failed for good";
+  const config::index service = host_.plan().processes[process_of_[replica]].service;
+  if (host_.seen().services()[service].phase > deployment_phase::running)
+    return "is not started again: its service '" + host_.plan().services[service].name + "' ends";
+  return "has not been started yet";
+}
+
+controls::restarts controls::ask_for_restarts(const std::vector<std::size_t>& replicas) const {
+  restarts all;
+  // For all of them together: who asks waits for no longer.
+  const deadline until = answer_within;
+  for (const std::size_t i : replicas) {
+    const std::string& name = observer_.names()[i];
+    // One that makes no step makes none for the next either.
+    switch (all.answered() && !all.ends ? ask(wish::kind::restart, until, i) : answer::late) {
+      case answer::granted: all.done.push_back(name); break;
+      case answer::denied:
+        if (all.denied.empty()) all.why_denied = why_denied(i);
+        all.denied.push_back(name);
+        break;
+      case answer::begun: all.begun.push_back(name); break;
+      case answer::ends: all.ends = true; [[fallthrough]];
+      case answer::late: all.late.push_back(name); break;
+    }
+  }
+  return all;
+}
+
+std::string controls::unanswered(const restarts& r) {
+  const auto in_quotes = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& n : names) text += (text.empty() ? "'" : ", '") + n + "'";
+    return text;
+  };
+  std::string text =
+      r.ends ? "the deployment ends" : "the host does not answer (`leat dump` shows where it stands)";
+  if (!r.begun.empty()) text += ": whether " + in_quotes(r.begun) + " is restarted is not known";
+  if (!r.late.empty())
+    text +=
+        (r.begun.empty() ? ": " : "; ") + in_quotes(r.late) +
+        (r.late.size() == 1 ? " was not restarted, and will not be" : " were not restarted, and will not be");
+  return text;
 }
 
 outcome controls::process(std::string_view name) {
@@ -356,19 +412,16 @@ outcome controls::inject(std::string_view name, std::string_view value, double w
 outcome controls::restart(std::string_view name) {
   const std::vector<std::size_t> found = replicas_named(name);
   if (found.empty()) return no_such("process", name, process_names());
+  const restarts r = ask_for_restarts(found);
+  if (r.answered() && r.done.empty())
+    return refused("409 Conflict", "'" + r.denied.front() + "' " + r.why_denied);
   json_writer w;
-  std::vector<std::string> done, not_done;
-  for (const std::size_t i : found) {
-    const std::optional<bool> granted = ask(wish::kind::restart, i);
-    if (!granted)
-      return refused("503 Service Unavailable", "the host does not answer; `leat dump` shows where it is");
-    (*granted ? done : not_done).push_back(observer_.names()[i]);
-  }
-  if (done.empty())
-    return refused("409 Conflict",
-                   "'" + std::string(name) + "' has ended for good, or its service is stopping");
-  w.object([&] { w.member("restarted", done); });
-  return {"200 OK", w.take()};
+  w.object([&] {
+    if (!r.answered()) w.member("error", unanswered(r));
+    w.member("restarted", r.done);
+    if (!r.denied.empty()) w.member("not_restarted", r.denied);
+  });
+  return {r.answered() ? "200 OK" : "503 Service Unavailable", w.take()};
 }
 
 outcome controls::set(std::string_view name, const control::json& changes, bool may_restart) {
@@ -392,19 +445,28 @@ outcome controls::set(std::string_view name, const control::json& changes, bool 
     return refused("409 Conflict", names + " cannot be set while '" + std::string(name) +
                                        "' runs; `leat set --restart` sets it and restarts the process");
   }
-  std::vector<std::string> restarted;
-  if (!o.not_live.empty())
-    for (std::size_t i = 0; i < process_of_.size(); ++i)
-      if (process_of_[i] == process && ask(wish::kind::restart, i).value_or(false))
-        restarted.push_back(observer_.names()[i]);
   std::string text;
   for (const std::string& n : o.set) text += (text.empty() ? "" : ", ") + n;
   log_notice("services", "'{}': {} set at the control door", host_.plan().full_name(p), text);
+  restarts r;
+  if (!o.not_live.empty()) {
+    std::vector<std::size_t> replicas;
+    for (std::size_t i = 0; i < process_of_.size(); ++i)
+      if (process_of_[i] == process) replicas.push_back(i);
+    r = ask_for_restarts(replicas);
+  }
+  std::string error;
+  if (!r.answered())
+    error = unanswered(r);
+  else if (r.done.empty() && !r.denied.empty())
+    error = "'" + r.denied.front() + "' " + r.why_denied;
   w.object([&] {
+    if (!error.empty()) w.member("error", error + "; what was set counts from its next start on");
     w.member("set", o.set);
-    w.member("restarted", restarted);
+    w.member("restarted", r.done);
+    if (!r.denied.empty()) w.member("not_restarted", r.denied);
   });
-  return {"200 OK", w.take()};
+  return {error.empty() ? "200 OK" : r.answered() ? "409 Conflict" : "503 Service Unavailable", w.take()};
 }
 
 outcome controls::log(std::string_view level, std::string_view process) {
@@ -436,8 +498,17 @@ outcome controls::log(std::string_view level, std::string_view process) {
 }
 
 outcome controls::stop(bool now) {
-  const std::optional<bool> granted = ask(now ? wish::kind::stop_now : wish::kind::stop);
-  if (!granted) return refused("503 Service Unavailable", "the host does not answer; send SIGTERM");
+  switch (ask(now ? wish::kind::stop_now : wish::kind::stop, answer_within)) {
+    case answer::late:
+      return refused(
+          "503 Service Unavailable",
+          "the host does not answer, and was not told: `leat dump` shows where it stands. SIGTERM goes to "
+          "it as well; SIGKILL ends the program with what its channels hold");
+    case answer::begun:
+    case answer::ends:
+    case answer::granted:
+    case answer::denied: break;
+  }
   return {"200 OK", "{\"stopping\":true}"};
 }
 

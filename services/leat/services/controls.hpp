@@ -3,6 +3,7 @@
 // A running host as the control door sees it: names become replicas and channels, wishes go to the host,
 // everything else is looked at directly.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +43,25 @@ class controls final : public control::deployment {
   std::vector<std::string> channel_names() const;
   // After a value was to be injected: "is full (8 of 8 values)...".
   std::string no_room(config::index channel, nanoseconds waited) const;
-  // Empty: the host did not answer in time.
-  std::optional<bool> ask(wish::kind what, std::size_t replica = 0) const;
+  enum class answer : std::uint8_t {
+    granted,
+    denied,
+    late,   // the host did not come to it, and will not do it
+    begun,  // it did, and has not answered
+    ends,   // neither, for the deployment ends
+  };
+  answer ask(wish::kind what, deadline until, std::size_t replica = 0) const;
+  // What became of replicas that were to be restarted, by name.
+  struct restarts {
+    std::vector<std::string> done, denied, late, begun;
+    std::string why_denied = {};  // the first of them
+    bool ends = false;
+    bool answered() const noexcept { return late.empty() && begun.empty(); }
+  };
+  restarts ask_for_restarts(const std::vector<std::size_t>& replicas) const;
+  std::string why_denied(std::size_t replica) const;
+  // As the "error" of an answer.
+  static std::string unanswered(const restarts& r);
 
   const host& host_;
   observer& observer_;

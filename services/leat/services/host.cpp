@@ -85,6 +85,7 @@ void host::post(config::index n) noexcept {
 }
 
 void host::grant(const wish& w) {
+  if (w.claim && !w.claim->begin()) return;
   bool done = true;
   switch (w.what) {
     case wish::kind::restart: {
