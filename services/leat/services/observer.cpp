@@ -164,10 +164,11 @@ void observer::run() {
 }
 
 void observer::tick(std::int64_t now) {
+  // What may find no memory comes first: whoever looks then finds all of the last round, and not half of this one.
+  counters fresh{now, wires_.accounts()};
   if (!last_.accounts.empty()) history_.push_back(std::move(last_));
+  last_ = std::move(fresh);
   while (history_.size() > rate_ticks) history_.pop_front();
-  if (!history_.empty()) before_ = history_.front();
-  last_ = {now, wires_.accounts()};
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const bool full = end_of(queues_[q]).capacity() > 0 && is_full(queues_[q]);
     if (!full)
@@ -209,7 +210,8 @@ bool observer::worth_a_sample(const std::vector<channel_account>& now) const {
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const any_channel& c = end_of(queues_[q]);
     if (c.capacity() > 0 ? is_full(queues_[q]) : has_senders(c)) return true;
-    if (q < before_.accounts.size() && now[q].stats.dropped > before_.accounts[q].stats.dropped) return true;
+    if (const counters* const then = before(); then && now[q].stats.dropped > then->accounts[q].stats.dropped)
+      return true;
   }
   return false;
 }
@@ -217,12 +219,12 @@ bool observer::worth_a_sample(const std::vector<channel_account>& now) const {
 void observer::report_status(std::int64_t now) {
   if (now < next_status_ || !has_notify_socket()) return;
   next_status_ = now + second;
-  std::uint64_t received = 0, then = 0;
-  for (const channel_account& a : last_.accounts) received += a.stats.received;
-  for (const channel_account& a : before_.accounts) then += a.stats.received;
-  const double passed = last_.at > before_.at && before_.at > 0
-                            ? static_cast<double>(received - then) / seconds(last_.at - before_.at)
-                            : 0;
+  double passed = 0;
+  if (const counters* const then = before(); then && last_.at > then->at) {
+    for (std::size_t q = 0; q < last_.accounts.size(); ++q)
+      passed += growth(then->accounts[q].stats.received, last_.accounts[q].stats.received);
+    passed /= seconds(last_.at - then->at);
+  }
   unsigned restarts = 0;
   for (const replica_row& r : board_.rows()) restarts += r.restarts;
   std::string text = "STATUS=" + std::to_string(std::lround(passed)) + " values/s, " +

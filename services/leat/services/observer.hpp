@@ -38,6 +38,10 @@ namespace observing {
 inline constexpr std::int64_t second = 1'000'000'000;
 inline constexpr nanoseconds cpu_watch = std::chrono::seconds(3);
 inline double seconds(std::int64_t ns) { return static_cast<double>(ns > 0 ? ns : 0) / 1e9; }
+// Of a counter. Figures that are read while others write may fall by a little.
+inline double growth(std::uint64_t then, std::uint64_t now) {
+  return now > then ? static_cast<double>(now - then) : 0;
+}
 // "10.0.0.7:443" of "10.0.0.2:5123 <- 10.0.0.7:443".
 std::string peer_alone(std::string both);
 }  // namespace observing
@@ -140,7 +144,9 @@ class observer {
 
   mutable leat::mutex lock_;  // what follows: the observer's G and those who look
   std::deque<counters> history_;
-  counters before_, last_;
+  counters last_;
+  // The oldest that there is; null: none yet. Its accounts are as many as the last one's.
+  const counters* before() const noexcept { return history_.empty() ? nullptr : &history_.front(); }
   std::vector<std::int64_t> full_since_;  // by queue; 0: it is not
   control::blame_machine machine_;
   unsigned quiet_looks_ = 1000;  // in a row that found nothing to suspect

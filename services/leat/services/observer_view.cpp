@@ -142,7 +142,8 @@ void observer::add_processes(control::deployment_view& v, const std::vector<repl
 void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
                             const std::vector<replica_row>& rows) {
   const std::vector<channel_account> now = wires_.accounts();
-  const double passed = before_.at > 0 ? seconds(last_.at - before_.at) : 0;
+  const counters* const then = before();
+  const double passed = then ? seconds(last_.at - then->at) : 0;
   const auto names_at = [&](const std::vector<config::endpoint>& ends) {
     std::vector<std::string> all;
     for (const config::endpoint& e : ends) {
@@ -201,10 +202,10 @@ void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
     }
     x.injected = injected_[queues_[q].channel].load(std::memory_order_relaxed);
     if (passed > 0) {
-      const channel_stats &a = before_.accounts[q].stats, &b = last_.accounts[q].stats;
-      x.rate_in = static_cast<double>(b.sent - a.sent) / passed;
-      x.rate_out = static_cast<double>(b.received - a.received) / passed;
-      x.rate_dropped = static_cast<double>(b.dropped - a.dropped) / passed;
+      const channel_stats &a = then->accounts[q].stats, &b = last_.accounts[q].stats;
+      x.rate_in = growth(a.sent, b.sent) / passed;
+      x.rate_out = growth(a.received, b.received) / passed;
+      x.rate_dropped = growth(a.dropped, b.dropped) / passed;
     }
     if (full_since_[q] != 0 && end.capacity() > 0 && is_full(queues_[q]))
       x.full_for = seconds(now_ns() - full_since_[q]);
