@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include <leat/remote/asking.hpp>
 #include <leat/remote/deployments.hpp>
@@ -65,6 +69,27 @@ TEST_CASE("deployments are found by their sockets, and those that nobody listens
   const std::string several = failure_of("").what();
   CHECK(several.find("several deployments run here: ") == 0);
   CHECK(several.find("choose one with -d NAME") != std::string::npos);
+}
+
+TEST_CASE("a link to a socket is passed over, and so is what is no socket") {
+  const runtime_folder folder, other;
+  const only_folder only(folder.path());
+  const fake_deployment one(folder.socket("one")), elsewhere(other.socket("elsewhere"));
+  std::filesystem::create_symlink(other.socket("elsewhere"), folder.socket("linked"));
+  std::ofstream(folder.socket("file")) << "text";
+  CHECK(names_in(folder) == std::vector<std::string>{"one"});
+}
+
+TEST_CASE("a socket of somebody else is passed over") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can give a file away");
+    return;
+  }
+  const runtime_folder folder;
+  const only_folder only(folder.path());
+  const fake_deployment one(folder.socket("one")), two(folder.socket("two"));
+  REQUIRE(::chown(folder.socket("two").c_str(), 65534, 65534) == 0);
+  CHECK(names_in(folder) == std::vector<std::string>{"one"});
 }
 
 TEST_CASE("a folder that others may write to is passed over") {

@@ -3,6 +3,7 @@
 // The verbs as their users meet them, against a deployment that says what the test wants. Each names the deployment:
 // others may run on this machine.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -91,6 +92,25 @@ TEST_CASE("ps compares files with what was read from them") {
   CHECK(ps().said(file + "\n"));
   CHECK(ps().said(file + " (changed since)\n"));
   CHECK(ps().said(file + "\n"));  // a digest that is not known is not compared
+}
+
+TEST_CASE("ps opens no pipe and no device, whatever a deployment says that its files are") {
+  const runtime_folder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const fake_deployment d(folder.socket("climate"), [&](const fake_request&) {
+    std::string files;
+    for (const std::string& path : {pipe, std::string("/dev/zero"), folder.path(), std::string("/no/such")})
+      files += (files.empty() ? "" : ",") + (R"({"path":")" + path + R"(","digest":"0000000000000001"})");
+    return fake_deployment::answer{http_text(
+        200, R"({"api":1,"deployment":"climate","phase":"running","healthy":true,"files":[)" + files + "]}")};
+  });
+  const child_result r = run_program(leat::test::program_path("leat"), {"ps", "-d", "climate"},
+                                     {.environment = folder.environment()});
+  CAPTURE(r.output);
+  CHECK(r.exited(0));
+  CHECK(r.said(pipe + " (not a file now), /dev/zero (not a file now), " + folder.path() +
+               " (not a file now), /no/such (not there now)\n"));
 }
 
 TEST_CASE("no deployment is exit status 3, with what to do") {

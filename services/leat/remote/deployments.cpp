@@ -49,7 +49,10 @@ std::vector<std::string> possible_folders() {
   return all;
 }
 
-bool somebody_listens(const std::string& path) {
+bool somebody_listens(const std::string& path, unsigned owner) {
+  struct stat s{};
+  if (::lstat(path.c_str(), &s) != 0 || !S_ISSOCK(s.st_mode)) return false;
+  if (s.st_uid != ::geteuid() && s.st_uid != 0 && s.st_uid != owner) return false;
   sockaddr_un at{};
   at.sun_family = AF_UNIX;
   if (path.size() >= sizeof at.sun_path) return false;
@@ -92,7 +95,7 @@ std::vector<socket_folder> socket_folders() {
     struct stat s{};
     if (::lstat(path.c_str(), &s) != 0) continue;
     if (std::any_of(all.begin(), all.end(), [&](const socket_folder& f) { return f.path == path; })) continue;
-    socket_folder f{path};
+    socket_folder f{.path = path, .owner = s.st_uid};
     if (!S_ISDIR(s.st_mode)) {
       f.passed_over = "it is not a folder";
     } else if (s.st_uid != ::geteuid() && s.st_uid != 0 && !path.starts_with("/run/leat/")) {
@@ -119,7 +122,8 @@ std::vector<endpoint> running_deployments() {
         names.push_back(name);
     std::sort(names.begin(), names.end());
     for (const std::string& name : names)
-      if (const std::string path = f.path + '/' + name; somebody_listens(path)) all.push_back(at_path(path));
+      if (const std::string path = f.path + '/' + name; somebody_listens(path, f.owner))
+        all.push_back(at_path(path));
   }
   return all;
 }

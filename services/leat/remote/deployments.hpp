@@ -2,7 +2,8 @@
 //
 // The deployments that run here, found by their sockets: DIR/NAME.sock in $LEAT_SOCKETS alone, or in
 // $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/leat, /run/leat and /tmp/leat-UID, in this order. A folder that others
-// may write to could hold anybody's socket: it is passed over. So is a socket that nobody listens at.
+// may write to could hold anybody's socket: it is passed over. So is a socket that nobody listens at, or
+// that is neither ours, root's nor that of the folder's owner, and a link to one.
 #pragma once
 
 #include <stdexcept>
@@ -28,6 +29,7 @@ class failure : public std::runtime_error {
 struct socket_folder {
   std::string path;
   std::string passed_over = {};  // why; empty: it is looked into
+  unsigned owner = 0;            // its user
 };
 // Those that there are.
 std::vector<socket_folder> socket_folders();

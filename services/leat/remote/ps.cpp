@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // `leat ps`: what runs here, since when, from which files, healthy or not.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <system_error>
 
@@ -18,24 +21,49 @@
 namespace leat::remote {
 namespace {
 
-// FNV-1a of 64 bits, as the deployment has it of the bytes that it read. Nothing: the file cannot be read.
-std::optional<std::uint64_t> digest_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
+constexpr std::size_t most_compared = std::size_t{16} << 20;
+
+struct descriptor {
+  explicit descriptor(int fd) : fd(fd) {}
+  ~descriptor() {
+    if (fd >= 0) (void)::close(fd);
+  }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  const int fd;
+};
+
+// What a file that a deployment names is now, beside the digest of then: a remark, or nothing. FNV-1a of 64 bits, as
+// the deployment has it of the bytes that it read. A deployment may name anything: what is no file, such as a pipe or a
+// device, is not opened, and what is very long is not read.
+std::string remark_on(const std::string& path, std::uint64_t then) {
+  const descriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (place.fd < 0) return errno == ENOENT || errno == ENOTDIR ? " (not there now)" : " (cannot be read)";
+  struct stat s{};
+  if (::fstat(place.fd, &s) != 0 || !S_ISREG(s.st_mode)) return " (not a file now)";
+  if (static_cast<std::uint64_t>(s.st_size) > most_compared) return {};
+  const descriptor in(
+      ::open(("/proc/self/fd/" + std::to_string(place.fd)).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (in.fd < 0) return " (cannot be read)";
   std::uint64_t hash = 0xcbf29ce484222325;
   char data[16384];
-  while (in.read(data, sizeof data) || in.gcount() > 0)
-    for (std::streamsize i = 0; i < in.gcount(); ++i)
-      hash = (hash ^ static_cast<unsigned char>(data[i])) * 0x100000001b3;
-  return hash;
+  std::size_t all = 0;
+  ssize_t n = 0;
+  while (all <= most_compared && (n = ::read(in.fd, data, sizeof data)) > 0) {
+    all += static_cast<std::size_t>(n);
+    for (ssize_t i = 0; i < n; ++i) hash = (hash ^ static_cast<unsigned char>(data[i])) * 0x100000001b3;
+  }
+  if (n < 0) return " (cannot be read)";
+  return hash != then ? " (changed since)" : "";
 }
 
-std::string file_text(const file_state& f) {
+// The files of a deployment behind a TCP door are those of its machine.
+std::string file_text(const endpoint& at, const file_state& f) {
   std::uint64_t then = 0;
   const auto r = std::from_chars(f.digest.data(), f.digest.data() + f.digest.size(), then, 16);
-  if (f.digest.empty() || r.ec != std::errc() || r.ptr != f.digest.data() + f.digest.size()) return f.path;
-  const std::optional<std::uint64_t> here = digest_of(f.path);
-  return f.path + (!here ? " (not there now)" : *here != then ? " (changed since)" : "");
+  const bool known = !f.digest.empty() && r.ec == std::errc() && r.ptr == f.digest.data() + f.digest.size();
+  if (!known || at.path.empty() || !f.path.starts_with('/')) return f.path;
+  return f.path + remark_on(f.path, then);
 }
 
 struct found_deployment {
@@ -121,7 +149,7 @@ int ps(const request& r) {
     }
     const deployment_state& s = d.told->state;
     std::vector<std::string> files;
-    for (const file_state& f : s.files) files.push_back(file_text(f));
+    for (const file_state& f : s.files) files.push_back(file_text(d.at, f));
     t.add({name, std::to_string(s.pid), s.phase, elapsed_text(s.uptime), std::to_string(s.processes.size()),
            s.healthy ? "healthy" : "NOT HEALTHY", joined(files, ", ")});
     if (!s.healthy && !s.why.empty()) remarks += name + ": " + s.why + '\n';
