@@ -13,6 +13,13 @@ TEST_CASE("nothing is said of a queue that drops nothing") {
   for (std::int64_t t = 1; t < 200; ++t) CHECK(!r.add(0, 0, t * second));
 }
 
+TEST_CASE("a count that falls is no loss") {
+  drop_report r(1);
+  REQUIRE(r.add(0, 10, 0).has_value());
+  CHECK(!r.add(0, 9, 61 * second));
+  CHECK(r.add(0, 12, 122 * second)->since_last == 2);
+}
+
 TEST_CASE("the first loss is told at once, whenever it comes") {
   for (const std::int64_t at : {std::int64_t{0}, second, 100 * second}) {
     drop_report r(1);

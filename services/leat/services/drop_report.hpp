@@ -23,7 +23,7 @@ class drop_report {
   // What is to be said now of a queue that has dropped so many in all.
   std::optional<line> add(std::size_t queue, std::uint64_t dropped, std::int64_t now) {
     entry& e = all_[queue];
-    if (dropped == e.told || (e.told > 0 && now - e.at < pause)) return std::nullopt;
+    if (dropped <= e.told || (e.told > 0 && now - e.at < pause)) return std::nullopt;
     const line l{dropped - e.told, dropped, e.told == 0};
     e = {dropped, now};
     return l;

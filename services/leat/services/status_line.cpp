@@ -31,8 +31,9 @@ void status_line::show(const host& h) {
   }
   const time_point now = leat::now();
   const double seconds = std::chrono::duration<double>(now - at_).count();
-  const auto rate =
-      static_cast<std::uint64_t>(static_cast<double>(received - received_) / std::max(seconds, 1e-3));
+  // It may fall by a little: figures are read while others write.
+  const std::uint64_t more = received > received_ ? received - received_ : 0;
+  const auto rate = static_cast<std::uint64_t>(static_cast<double>(more) / std::max(seconds, 1e-3));
   received_ = received;
   at_ = now;
   std::string line = std::to_string(h.replicas_alive()) + " running, " + std::to_string(rate) + " values/s";

@@ -268,9 +268,12 @@ std::vector<channel_account> wiring::accounts() const {
     const joined& j = channels_[i];
     const config::channel_plan& c = plan_.channels[i];
     if (j.shares.empty()) {
+      // Read first: what is thrown away counts there as received before it counts here.
+      const std::uint64_t thrown_away = j.refused.load();
       channel_stats s = j.whole.stats();
-      s.received -= j.refused;
-      s.left += j.refused;
+      const std::uint64_t refused = std::min(thrown_away, s.received);
+      s.received -= refused;
+      s.left += refused;
       all.push_back({i, {}, s, config::effective_policy(c)});
       all.back().store = stores::account(j.whole);
       continue;
