@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include <fstream>
 
 #include <leat/net/http_server.hpp>
@@ -69,6 +70,29 @@ TEST_CASE("a unix path on which somebody listens is left alone") {
     CHECK(error_of([&] { (void)listen(where); }) == std::errc::address_in_use);
     stream s = dial(where, patience);
     CHECK(first.accept(patience).is_open());
+  });
+}
+
+TEST_CASE("what has taken the place of its unix path is not removed at its end") {
+  run_clean(with_procs(1), [] {
+    scratch_directory dir;
+    const std::string path = dir / "socket";
+    listener second;
+    {
+      listener first = listen("unix:" + path);
+      REQUIRE(::unlink(path.c_str()) == 0);
+      second = listen("unix:" + path);
+    }
+    stream s = dial("unix:" + path, patience);
+    CHECK(second.accept(patience).is_open());
+    second.close();
+    CHECK_FALSE(exists(path));
+    {
+      listener third = listen("unix:" + path);
+      REQUIRE(::unlink(path.c_str()) == 0);
+      std::ofstream(path) << "data";
+    }
+    CHECK(exists(path));
   });
 }
 

@@ -64,11 +64,22 @@ listener listen(std::string_view where, int backlog) {
     (void)::setsockopt(d.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     notice_dead_peer(d.fd());
   }
-  if (::bind(d.fd(), a->data(), a->size()) != 0 || ::listen(d.fd(), backlog) != 0)
+  const auto fail = [&] {
     throw std::system_error(errno, std::system_category(), "leat::net::listen: " + std::string(where));
+  };
+  if (::bind(d.fd(), a->data(), a->size()) != 0) fail();
   listener l(std::move(d));
-  l.path_ = std::move(path);
+  l.has_made(std::move(path));
+  if (::listen(l.d_.fd(), backlog) != 0) fail();
   return l;
+}
+
+void listener::has_made(std::string path) noexcept {
+  struct stat s{};
+  if (path.empty() || ::lstat(path.c_str(), &s) != 0) return;
+  path_ = std::move(path);
+  device_ = s.st_dev;
+  inode_ = s.st_ino;
 }
 
 listener& listener::operator=(listener&& other) noexcept {
@@ -76,11 +87,17 @@ listener& listener::operator=(listener&& other) noexcept {
   close();
   d_ = std::move(other.d_);
   path_ = std::exchange(other.path_, {});
+  device_ = other.device_;
+  inode_ = other.inode_;
   return *this;
 }
 
 void listener::close() noexcept {
-  if (d_.is_open() && !path_.empty()) ::unlink(path_.c_str());
+  // Before the socket is closed, which keeps the number of its file from others.
+  struct stat s{};
+  if (d_.is_open() && !path_.empty() && ::lstat(path_.c_str(), &s) == 0 && s.st_dev == device_ &&
+      s.st_ino == inode_)
+    ::unlink(path_.c_str());
   d_.close();
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -26,7 +27,7 @@ class listener {
   listener() noexcept = default;
   listener(listener&&) noexcept = default;
   listener& operator=(listener&& other) noexcept;
-  // Removes the path of a Unix socket that it made.
+  // Removes the path of a Unix socket that it made, and nothing that has taken its place since.
   ~listener() { close(); }
 
   // The next connection. The errors of the system that belong to one connection (it went away before it was
@@ -45,8 +46,12 @@ class listener {
   explicit listener(descriptor d) noexcept : d_(std::move(d)) {}
   stream accept_simulated(std::error_code& ec, deadline until);
 
+  // Keeps the path for its removal, and which file it is now.
+  void has_made(std::string path) noexcept;
+
   descriptor d_;
-  std::string path_;  // to be removed
+  std::string path_;                      // to be removed, if it is still that file
+  std::uint64_t device_ = 0, inode_ = 0;  // no other file has them while the socket is open
 };
 
 // "127.0.0.1:7000", "[::1]:7000", "7000" (loopback), "0.0.0.0:7000", "unix:/run/x.sock"; port 0: any that is
