@@ -42,9 +42,9 @@ std::string to_text(const ledger& l, const config::plan& plan) {
     text += "channel " + padded(names[i], width) + "  sent " + std::to_string(s.sent) + " = received " +
             std::to_string(s.received) + " + dropped " + std::to_string(s.dropped) + " + left " +
             std::to_string(s.left);
-    // Whoever sends by the control door is a writer like any other.
+    // Whoever sends by the control door is a writer like any other. The door closes after the host's account.
     if (const config::index c = l.channels[i].channel; c < l.injected.size() && l.injected[c] > 0)
-      text += "  (written by 'inject': " + std::to_string(l.injected[c]) + ")";
+      text += "  (written by 'inject': " + std::to_string(std::min(l.injected[c], s.sent)) + ")";
     const std::optional<store_account>& kept = l.channels[i].store;
     if (s.left > 0 && l.channels[i].full == leat::full::block && !kept)
       text += "  (lost: it was to keep them)";

@@ -113,7 +113,6 @@ ledger run_with_door(host& h, const config::checked& r, const std::vector<std::s
     log_warning("control", "nobody will be able to look at this deployment: {}", e.what());
   }
   ledger l = h.run(stop, tick);
-  l.injected = looks.injected();
   beside.stop();
   try {
     // What they refer to is on this stack. One that is stuck, in a heap that somebody who hangs has locked, must
@@ -121,6 +120,7 @@ ledger run_with_door(host& h, const config::checked& r, const std::vector<std::s
     if (beside.wait_for(2s) != wait_status::done) {
       beside.insist();
       if (beside.wait_for(1s) != wait_status::done) {
+        l.injected = looks.injected();
         write_last_words(talks ? to_text(l, *r.plan) : std::string(), 2000);
         std::_Exit(exit_code(l));
       }
@@ -128,6 +128,7 @@ ledger run_with_door(host& h, const config::checked& r, const std::vector<std::s
   } catch (const std::exception& e) {
     log_warning("control", "{}", e.what());
   }
+  l.injected = looks.injected();  // nobody is at the door any more
   return l;
 }
 
