@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -262,7 +263,7 @@ TEST_CASE("by TCP one address cannot have all places") {
   CHECK(eventually([&] { return status_of(ask(port, get("/live"))) == "200"; }));
 }
 
-TEST_CASE("a token that others can read, or that is short, is refused at the start") {
+TEST_CASE("a token that others can read, or that cannot be one, is refused at the start") {
   const scratch_folder folder;
   const std::string token = folder.file("token", "0123456789abcdef0123\n");
   SUBCASE("readable by all") { REQUIRE(::chmod(token.c_str(), 0644) == 0); }
@@ -271,6 +272,26 @@ TEST_CASE("a token that others can read, or that is short, is refused at the sta
     REQUIRE(::chmod(token.c_str(), 0600) == 0);
   }
   SUBCASE("not there") { std::filesystem::remove(token); }
+  SUBCASE("a pipe that nobody writes to") {
+    std::filesystem::remove(token);
+    REQUIRE(::mkfifo(token.c_str(), 0600) == 0);
+  }
+  SUBCASE("a folder") {
+    std::filesystem::remove(token);
+    REQUIRE(::mkdir(token.c_str(), 0700) == 0);
+  }
+  SUBCASE("with a blank at its end") {
+    folder.file("token", "0123456789abcdef0123 \n");
+    REQUIRE(::chmod(token.c_str(), 0600) == 0);
+  }
+  SUBCASE("longer than a line of it may be") {
+    folder.file("token", std::string(600, 'x'));
+    REQUIRE(::chmod(token.c_str(), 0600) == 0);
+  }
+  SUBCASE("of another user") {
+    REQUIRE(::chmod(token.c_str(), 0600) == 0);
+    if (::geteuid() != 0 || ::chown(token.c_str(), 65534, 65534) != 0) std::filesystem::remove(token);
+  }
   running r("[control]\nlisten = \"127.0.0.1:0\"\ntoken_file = \"" + token + "\"\n", &folder);
   CHECK(r.process().end() == 1);
   CHECK(r.process().said.find("token_file: " + token) != std::string::npos);

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/control/door.hpp>
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 
@@ -18,6 +15,7 @@
 #include <leat/control/socket_place.hpp>
 #include <leat/net/allowed_hosts.hpp>
 #include <leat/net/http_server.hpp>
+#include <leat/remote/secret_file.hpp>
 
 namespace leat::control {
 
@@ -77,24 +75,21 @@ http::response bounded(http::response r, const std::shared_ptr<std::atomic<std::
 }  // namespace
 
 std::string read_token(const std::string& file) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  remote::secret_line line = remote::read_secret_line(file);
   const auto fail = [&](const std::string& why) {
-    if (fd >= 0) (void)::close(fd);
     throw std::runtime_error("[control] token_file: " + file + ": " + why);
   };
-  if (fd < 0) fail(std::strerror(errno));
-  struct stat s = {};
-  if (::fstat(fd, &s) != 0) fail(std::strerror(errno));
-  if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) fail("others may read it: chmod 600");
-  char text[512];
-  const ssize_t n = ::read(fd, text, sizeof text);
-  if (n < 0) fail(std::strerror(errno));
-  std::string_view line(text, static_cast<std::size_t>(n));
-  line = line.substr(0, line.find('\n'));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.size() < 16) fail("its first line must have at least 16 characters");
-  (void)::close(fd);
-  return std::string(line);
+  if (!line.why.empty()) fail(line.why);
+  if (line.owner != ::geteuid() && line.owner != 0)
+    fail("it belongs to user " + std::to_string(line.owner) +
+         ", who may read and change it: chown it to user " + std::to_string(::geteuid()) + " or root");
+  // What a header can carry to its end.
+  if (std::any_of(line.text.begin(), line.text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    fail("its first line has a control character");
+  if (line.text.starts_with(' ') || line.text.ends_with(' '))
+    fail("its first line begins or ends with a blank");
+  if (line.text.size() < 16) fail("its first line must have at least 16 characters");
+  return std::move(line.text);
 }
 
 door::door(deployment& d, door_options o) : deployment_(d), options_(std::move(o)) {

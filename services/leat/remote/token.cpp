@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/remote/token.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
+#include <utility>
 
 #include <leat/remote/deployments.hpp>
+#include <leat/remote/secret_file.hpp>
 #include <leat/remote/text.hpp>
 
 namespace leat::remote {
@@ -33,30 +30,10 @@ std::string read_client_token(const std::string& file) {
     return given;
   }
   const std::string where = "--token-file " + printable(file);
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat s{};
-  char text[512];
-  std::string why;
-  ssize_t n = -1;
-  if (fd < 0 || ::fstat(fd, &s) != 0) {
-    why = std::strerror(errno);
-  } else if (!S_ISREG(s.st_mode)) {
-    why = "it is not a regular file";
-  } else if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    why = "others may read it: chmod 600";
-  } else if ((n = ::read(fd, text, sizeof text)) < 0) {
-    why = std::strerror(errno);
-  }
-  if (fd >= 0) (void)::close(fd);
-  if (!why.empty()) throw failure(exit_usage, where + ": " + why);
-  std::string_view line(text, static_cast<std::size_t>(n));
-  const std::size_t end = line.find('\n');
-  if (end == std::string_view::npos && line.size() == sizeof text)
-    throw failure(exit_usage, where + ": its first line is longer than 511 bytes");
-  line = line.substr(0, end);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  check_token(line, where);
-  return std::string(line);
+  secret_line line = read_secret_line(file);
+  if (!line.why.empty()) throw failure(exit_usage, where + ": " + line.why);
+  check_token(line.text, where);
+  return std::move(line.text);
 }
 
 endpoint deployment_of(const request& r) {
