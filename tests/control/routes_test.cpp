@@ -219,7 +219,8 @@ TEST_CASE("a tap wants channels, and numbers that are numbers") {
   check_error(ask("GET /v1/tap?channels=a"), "400 Bad Request");
   check_error(ask("GET /v1/tap?channel=a&reader=b"), "400 Bad Request", "@READER");
   check_error(ask("GET /v1/tap?channel=a%40b"), "400 Bad Request", "@READER");
-  for (const char* wrong : {"rate=x", "rate=-1", "count=1e999", "count=nan", "count=1x", "rate=inf"}) {
+  for (const char* wrong : {"rate=x", "rate=-1", "count=1e999", "count=nan", "count=1x", "rate=inf",
+                            "count=0.5", "count=1.5", "count=-1"}) {
     CAPTURE(wrong);
     check_error(ask("GET /v1/tap?channel=a&" + std::string(wrong)), "400 Bad Request", "number");
   }

@@ -124,7 +124,10 @@ http::response get(deployment& d, const http::request& r, rights may, bool by_tc
   }
   if (path == "/v1/tap") {
     const auto rate = number_in(r.query(), "rate", 0), count = number_in(r.query(), "count", 0);
-    if (!rate || !count) return refusal("400 Bad Request", "'rate' and 'count' are numbers");
+    if (!rate)
+      return refusal("400 Bad Request", "'rate' is a number of values a second: 0 (as many as come) or more");
+    if (!count || *count != std::floor(*count))
+      return refusal("400 Bad Request", "'count' is a whole number of values: 0 (without an end) or more");
     const std::vector<std::string> channels = values_in(r.query(), "channel");
     const bool of_one = std::any_of(channels.begin(), channels.end(),
                                     [](const std::string& c) { return c.find('@') != std::string::npos; });
