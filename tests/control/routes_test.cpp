@@ -128,7 +128,9 @@ TEST_CASE("a path that is not there is not found, whatever the method") {
                            "DELETE /x", "GET /v1/%73tate"}) {
     CAPTURE(line);
     check_error(ask(line), "404 Not Found", "docs/operating.md");
+    check_error(ask(line), "404 Not Found", "POST /v1/inject, /v1/restart");
   }
+  check_error(ask("GET /"), "404 Not Found", "the page is at the TCP door");
   CHECK(ask.d.asked.empty());
 }
 
@@ -281,7 +283,12 @@ TEST_CASE("what the server refuses by itself is told as JSON too") {
     CAPTURE(status);
     check_error(refusal_of(status), status);
   }
-  check_error(wrong_host(), "403 Forbidden", "[control] hosts");
+  check_error(refusal_of("505 HTTP Version Not Supported"), "505 HTTP Version Not Supported", "HTTP/1.1");
+  check_error(refusal_of("501 Not Implemented"), "501 Not Implemented", "Content-Length");
+  check_error(wrong_host("evil.example"), "403 Forbidden",
+              "'evil.example', which is not a name of this machine");
+  check_error(wrong_host(""), "403 Forbidden", "[control] hosts");
+  check_error(foreign_page(), "403 Forbidden", "a page of another site");
 }
 
 }  // namespace

@@ -142,6 +142,24 @@ TEST_CASE("what a policy drops is counted as injected, as it is counted as sent"
   });
 }
 
+TEST_CASE("a name that several have is not told as one that nobody has") {
+  const std::string one = text_with("capacity = 1\n");
+  std::string other = one;
+  other.replace(other.find("\"s\""), 3, "\"t\"");
+  const config::plan p = plan_of_files({{"one.toml", one}, {"other.toml", other}});
+  (void)leat::run(with_procs(1), [&] {
+    host h(p);
+    observer looks(p, h.wires(), h.seen(), {"test"}, h.processes_of_replicas(), h.replica_names());
+    controls door(h, looks);
+    CHECK(says(door.restart("nobody"), "there is no process 'nobody'"));
+    const control::outcome process = door.restart("a");
+    CAPTURE(process.json);
+    CHECK(process.status == "404 Not Found");
+    CHECK(says(process, "which process 'a' is meant is not clear: name its service, too: 's/a', 't/a'"));
+    CHECK(says(door.inject("c", "{}", 0), "which channel 'c' is meant is not clear"));
+  });
+}
+
 TEST_CASE("a channel without room says so in its own way") {
   (void)leat::run(with_procs(1), [] {
     scene s(text_with("capacity = 0\n"));

@@ -109,7 +109,9 @@ door::door(deployment& d, door_options o) : deployment_(d), options_(std::move(o
     }
     if (path_.empty())
       log_warning("control",
-                  "no control socket, so `leat ps` and `leat top` will not find this deployment: {}", why);
+                  "no control socket ({}): `leat ps` and the other verbs do not find this deployment; "
+                  "LEAT_SOCKETS=FOLDER names a folder for it",
+                  why);
   }
   if (options_.listen.empty()) return;
   try {
@@ -154,8 +156,8 @@ void door::serve_tcp() {
                const auto answer = [&](const http::request& r) {
                  // A page of another site may send requests here, though it cannot read the answers.
                  const std::string_view from = r.field("sec-fetch-site");
-                 const bool foreign = from == "cross-site" || from == "same-site";
-                 if (foreign || !hosts.allows(r.field("host"), local)) return wrong_host();
+                 if (from == "cross-site" || from == "same-site") return foreign_page();
+                 if (!hosts.allows(r.field("host"), local)) return wrong_host(r.field("host"));
                  const rights may = has_token(r, options_.token) ? rights::change : rights::look;
                  return bounded(answer_to(deployment_, r, may, true), streams, options_.clients);
                };

@@ -2,9 +2,9 @@
 #include <leat/control/routes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 #include <new>
 #include <optional>
 #include <utility>
@@ -46,17 +46,25 @@ http::response text_response(std::string_view status, std::string_view type, std
   return a;
 }
 
-bool is_one_of(std::string_view path, std::initializer_list<std::string_view> all) {
+constexpr std::array<std::string_view, 6> post_paths{"/v1/inject", "/v1/restart", "/v1/set",
+                                                     "/v1/log",    "/v1/dump",    "/v1/stop"};
+constexpr std::array<std::string_view, 6> get_paths{"/v1/state", "/v1/process", "/v1/tap",
+                                                    "/metrics",  "/live",       "/ready"};
+template <class Paths>
+bool is_one_of(std::string_view path, const Paths& all) {
   return std::find(all.begin(), all.end(), path) != all.end();
 }
-bool is_post_path(std::string_view path) {
-  return is_one_of(path, {"/v1/inject", "/v1/restart", "/v1/set", "/v1/log", "/v1/dump", "/v1/stop"});
-}
-bool is_get_path(std::string_view path) {
-  return is_one_of(path, {"/", "/v1/state", "/v1/process", "/v1/tap", "/metrics", "/live", "/ready"});
+bool is_post_path(std::string_view path) { return is_one_of(path, post_paths); }
+bool is_get_path(std::string_view path) { return path == "/" || is_one_of(path, get_paths); }
+template <class Paths>
+std::string listed(const Paths& all) {
+  std::string text;
+  for (const std::string_view path : all) text.append(text.empty() ? "" : ", ").append(path);
+  return text;
 }
 http::response no_such_path() {
-  return refusal("404 Not Found", "there is no such path; docs/operating.md lists the paths");
+  return refusal("404 Not Found", "there is no such path. GET " + listed(get_paths) + "; POST " +
+                                      listed(post_paths) + "; docs/operating.md says what they do");
 }
 
 std::optional<double> number_in(std::string_view query, std::string_view name, double otherwise) {
@@ -138,13 +146,14 @@ http::response get(deployment& d, const http::request& r, rights may, bool by_tc
     return tap_response(d, channels, *rate, *count,
                         http::query_value(r.query(), "where").value_or(std::string()));
   }
-  if (path == "/" && by_tcp) {
-    http::response a = text_response("200 OK", "text/html; charset=utf-8", std::string(inspector_page()));
-    a.fields.append("Content-Security-Policy: ").append(inspector_page_policy()).append("\r\n");
-    a.fields += "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
-    return a;
-  }
-  return no_such_path();
+  if (!by_tcp)
+    return refusal(
+        "404 Not Found",
+        "the page is at the TCP door: give the deployment one with `[control] listen = \"127.0.0.1:9464\"`");
+  http::response a = text_response("200 OK", "text/html; charset=utf-8", std::string(inspector_page()));
+  a.fields.append("Content-Security-Policy: ").append(inspector_page_policy()).append("\r\n");
+  a.fields += "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
+  return a;
 }
 
 http::response post(deployment& d, const http::request& r) {
@@ -189,12 +198,25 @@ http::response refusal_of(std::string_view status) {
   if (status.starts_with("413")) return refusal(status, "a request has at most 1 MiB: send less");
   if (status.starts_with("431")) return refusal(status, "the head of a request has at most 8 KiB: send less");
   if (status.starts_with("408")) return refusal(status, "the request took too long: send it at once");
-  return refusal(status, "this is not HTTP/1.1 request that can be read: " + std::string(status));
+  if (status.starts_with("501"))
+    return refusal(status, "a body in chunks is not read: send it whole, with Content-Length");
+  if (status.starts_with("505"))
+    return refusal(status, "this door speaks HTTP/1.1 and 1.0, and no other version");
+  return refusal(status, "what came is not a request of HTTP/1.1");
 }
 
-http::response wrong_host() {
+http::response wrong_host(std::string_view host) {
   return refusal("403 Forbidden",
-                 "the Host of the request is not a name of this machine: add it to [control] hosts");
+                 "the request is for the host '" + std::string(host.substr(0, 100)) +
+                     "', which is not a name of this machine: add it to `[control] hosts`, or "
+                     "use the machine's address");
+}
+
+http::response foreign_page() {
+  return refusal(
+      "403 Forbidden",
+      "a page of another site, or of another port, has sent this request through the browser: only the page "
+      "of this door may");
 }
 
 http::response answer_to(deployment& d, const http::request& r, rights may, bool by_tcp) {

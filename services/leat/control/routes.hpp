@@ -22,8 +22,9 @@ net::http::response answer_to(deployment& d, const net::http::request& r, rights
 
 // What the server refuses before a request gets here, as JSON like the rest: "413 Content Too Large".
 net::http::response refusal_of(std::string_view status);
-// 403, with what to do.
-net::http::response wrong_host();
+// 403, with what to do: of a request that names another host, and of one that a page of another site has sent.
+net::http::response wrong_host(std::string_view host);
+net::http::response foreign_page();
 
 // Largest body of a request.
 inline constexpr std::size_t most_body = std::size_t{1} << 20;

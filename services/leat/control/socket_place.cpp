@@ -88,6 +88,7 @@ std::string free_socket_path(std::string_view name, std::string& why, socket_tur
       }
       return path;
     }
+    if (error.empty()) error = folder + ": a hundred deployments of this name run here";
     why += (why.empty() ? "" : "; ") + error;
   }
   return {};

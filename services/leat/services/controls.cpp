@@ -89,6 +89,12 @@ value value_of(const control::json& j) {
 
 outcome controls::no_such(const char* what, std::string_view name,
                           const std::vector<std::string>& there) const {
+  std::string several;
+  for (const std::string& full : there)
+    if (full.ends_with('/' + std::string(name))) several += (several.empty() ? "'" : ", '") + full + "'";
+  if (!several.empty())
+    return refused("404 Not Found", std::string("which ") + what + " '" + std::string(name) +
+                                        "' is meant is not clear: name its service, too: " + several);
   std::vector<std::string_view> names(there.begin(), there.end());
   return refused("404 Not Found", std::string("there is no ") + what + " '" + std::string(name) + "'" +
                                       config::did_you_mean(config::nearest(name, names)));
@@ -368,8 +374,8 @@ outcome controls::inject(std::string_view name, std::string_view value, double w
   try {
     const observer::sends_for_door here(observer_);
     send_status s = c.send_json(value, until);
-    // By the policy `fail` that is said at once, though there may be room in a moment. Never where a second try could be
-    // a second value.
+    // By the policy `fail` that is said at once, though there may be room in a moment. Never where a second try could
+    // be a second value.
     while (s == send_status::full && !fans && !until.expired())
       s = sleep_for(look_again) == sleep_result::stopped ? send_status::stopped : c.send_json(value, until);
     // What was dropped is among those that were sent.
@@ -442,8 +448,10 @@ outcome controls::set(std::string_view name, const control::json& changes, bool 
   if (!o.not_live.empty() && !may_restart) {
     std::string names;
     for (const std::string& n : o.not_live) names += (names.empty() ? "'" : ", '") + n + "'";
-    return refused("409 Conflict", names + " cannot be set while '" + std::string(name) +
-                                       "' runs; `leat set --restart` sets it and restarts the process");
+    return refused("409 Conflict",
+                   names + " cannot be set while '" + std::string(name) +
+                       "' runs, and nothing was set; `leat set --restart` (\"restart\": true) "
+                       "sets all and restarts the process");
   }
   std::string text;
   for (const std::string& n : o.set) text += (text.empty() ? "" : ", ") + n;
