@@ -173,6 +173,22 @@ TEST_CASE("a body that is not JSON object is refused with its place") {
   CHECK(ask.d.asked.empty());
 }
 
+TEST_CASE("a body is read into a tree of bounded size; a value to be injected is not, and may be long") {
+  asked ask;
+  std::string list = "[0";
+  for (int i = 0; i < 100'000; ++i) list += ",0";
+  list += ']';
+  check_error(ask("POST /v1/set", R"({"process":"a","set":{"steps":)" + list + "}}"), "400 Bad Request",
+              "more values than are read at a time");
+  CHECK(ask.d.asked.empty());
+  CHECK(ask("POST /v1/inject", R"({"channel":"a","value":)" + list + "}").status == "200 OK");
+  REQUIRE(ask.d.asked.size() == 1);
+  CHECK(ask.d.asked[0] == "inject a " + list + " 5.000000");
+  std::string members = "{\"value\":1";
+  for (int i = 0; i < 20'000; ++i) members += ",\"a\":1";
+  check_error(ask("POST /v1/inject", members + "}"), "400 Bad Request", "more values");
+}
+
 TEST_CASE("wishes come to the deployment as they were written") {
   asked ask;
   CHECK(ask("POST /v1/inject", R"({"channel":"a/b","value": {"n" : [1, 2e3]} ,"wait":1.5})").status ==

@@ -102,6 +102,23 @@ TEST_CASE("depth has a bound") {
   CHECK_FALSE(read_json(std::string(1'000'000, '[')).value);
 }
 
+TEST_CASE("a tree has so many values, and is so deep, as who reads it wants") {
+  const std::string_view text = R"({"a":[1,{"b":2}],"c":{"d":[3]}})";
+  CHECK(read_json(text, {.most_values = 8}).value);
+  CHECK(read_json(text, {.most_values = 7}).error.text == "it has more values than are read at a time");
+  const json_result flat = read_json(text, {.most_values = 3, .kept_depth = 1});
+  REQUIRE(flat.value);
+  REQUIRE(flat.value->members.size() == 2);
+  CHECK(flat.value->find("a")->what == json::kind::list);
+  CHECK(flat.value->find("a")->elements.empty());
+  CHECK(flat.value->find("a")->source(text) == R"([1,{"b":2}])");
+  CHECK(flat.value->find("c")->source(text) == R"({"d":[3]})");
+  CHECK(flat.value->source(text) == text);
+  // What is not kept is checked all the same.
+  CHECK(read_json(R"({"a":[1,{"b":}]})", {.kept_depth = 0}).error.at == 13);
+  CHECK_FALSE(read_json(std::string(70, '[') + std::string(70, ']'), {.kept_depth = 0}).value);
+}
+
 TEST_CASE("the well-known cases are sorted as RFC 8259 has them") {
   for (const auto& c : leat::test::accepted_json) {
     CAPTURE(std::string(c.text));

@@ -22,6 +22,8 @@ namespace http = net::http;
 
 namespace {
 
+// In the body of a request: an object of a few, and the settings of one process.
+constexpr std::size_t most_values = std::size_t{1} << 14;
 constexpr std::string_view json_type = "application/json";
 
 http::response as_response(outcome o) {
@@ -98,12 +100,15 @@ std::optional<json> body_of(const http::request& r, http::response& why) {
     nothing.what = json::kind::table;
     return nothing;
   }
-  json_result read = read_json(r.body);
+  // A value to be injected goes on as text.
+  json_result read =
+      read_json(r.body, {.most_values = most_values,
+                         .kept_depth = r.path() == "/v1/inject" ? std::size_t{1} : remote::json_depth});
   if (read.value && read.value->what == json::kind::table) return std::move(read.value);
   json_writer w;
   w.object([&] {
     w.member("error", read.value ? std::string("the body must be a JSON object")
-                                 : "the body is not JSON: " + read.error.text);
+                                 : "the body cannot be read as JSON: " + read.error.text);
     w.member("line", read.value ? std::size_t{1} : read.error.line);
     w.member("column", read.value ? std::size_t{1} : read.error.column);
   });

@@ -41,7 +41,7 @@ std::string pointed_at(std::string_view value, std::size_t line, std::size_t col
 }
 
 void inject_one(const endpoint& to, const std::string& channel, const std::string& value) {
-  if (const json_result r = read_json(value); !r.value)
+  if (const json_result r = read_json(value, {.kept_depth = 0}); !r.value)
     refuse(channel, "this is not JSON: " + r.error.text, value, r.error.line, r.error.column);
   const asked a = ask(to,
                       {.target = "/v1/inject",

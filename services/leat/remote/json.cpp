@@ -15,7 +15,7 @@ namespace {
 // Throws json_error, with `at` only; read_json makes line and column of it.
 class json_parser {
  public:
-  explicit json_parser(std::string_view text) : text_(text) {}
+  json_parser(std::string_view text, const json_bounds& bounds) : text_(text), bounds_(bounds) {}
 
   json whole() {
     if (text_.size() > json_size) fail("it has more than 64 MiB");
@@ -45,6 +45,7 @@ class json_parser {
 
   void value(json& v, std::size_t depth) {
     if (depth > json_depth) fail("it is nested more than 64 deep");
+    if (&v != &passed_ && ++values_ > bounds_.most_values) fail("it has more values than are read at a time");
     blanks();
     if (ended()) fail("it ends too early");
     v.begin = at_;
@@ -76,7 +77,7 @@ class json_parser {
     for (;;) {
       blanks();
       if (peek() != '"') fail(ended() ? "it ends too early" : "a key in quotes is missing");
-      json& member = v.members.emplace_back();
+      json& member = keeps_below(depth) ? v.members.emplace_back() : passed_;
       member.key = quoted();
       blanks();
       if (!take(':')) fail(ended() ? "it ends too early" : "a ':' is missing");
@@ -92,7 +93,7 @@ class json_parser {
     blanks();
     if (take(']')) return;
     for (;;) {
-      value(v.elements.emplace_back(), depth + 1);
+      value(keeps_below(depth) ? v.elements.emplace_back() : passed_, depth + 1);
       if (take(']')) return;
       if (!take(',')) fail(ended() ? "it ends too early" : "a comma or ']' is missing");
     }
@@ -126,16 +127,20 @@ class json_parser {
     fail(to_string(s.flaw));
   }
 
+  bool keeps_below(std::size_t depth) const { return depth < bounds_.kept_depth; }
+
   std::string_view text_;
-  std::size_t at_ = 0;
+  const json_bounds bounds_;
+  std::size_t at_ = 0, values_ = 0;
+  json passed_ = {};  // stands for each value that is not kept
 };
 
 }  // namespace
 
-json_result read_json(std::string_view text) {
+json_result read_json(std::string_view text, const json_bounds& bounds) {
   json_result r;
   try {
-    r.value = json_parser(text).whole();
+    r.value = json_parser(text, bounds).whole();
   } catch (json_error& f) {
     for (const char c : text.substr(0, f.at)) {
       if (c == '\n') {

@@ -59,7 +59,14 @@ struct json_result {
 inline constexpr std::size_t json_depth = 64;
 inline constexpr std::size_t json_size = std::size_t{64} << 20;
 
+// A tree takes many times the room of its text.
+struct json_bounds {
+  std::size_t most_values = std::size_t{4} << 20;  // in the tree
+  // What is nested deeper is checked, and is not in the tree; the text is 0 deep, its members 1.
+  std::size_t kept_depth = json_depth;
+};
+
 // The whole text is one value, with blanks around it.
-json_result read_json(std::string_view text);
+json_result read_json(std::string_view text, const json_bounds& bounds = {});
 
 }  // namespace leat::remote
