@@ -268,6 +268,30 @@ TEST_CASE("by TCP one address cannot have all places") {
   CHECK(eventually([&] { return status_of(ask(port, get("/live"))) == "200"; }));
 }
 
+TEST_CASE("by TCP nobody takes all places of a tap from the socket") {
+  running r("[control]\nlisten = \"127.0.0.1:0\"\n");
+  const std::string port = r.port();
+  REQUIRE(!port.empty());
+  REQUIRE(r.is_up());
+  std::vector<client> taps;
+  for (int i = 0; i < 8; ++i) {
+    taps.emplace_back(port);
+    REQUIRE(taps.back().send(get("/v1/tap?channel=ticks&rate=1")));
+    REQUIRE(status_of(taps.back().some()) == "200");
+  }
+  const std::string refused = ask(port, get("/v1/tap?channel=kept&count=1"));
+  CHECK(status_of(refused) == "503");
+  CHECK(body_of(refused).find("one address may look into 8 channels at a time") != std::string::npos);
+  const client tap(r.socket());
+  REQUIRE(tap.send(get("/v1/tap?channel=ticks&count=1")));
+  CHECK(status_of(tap.some()) == "200");
+  taps.pop_back();
+  CHECK(eventually([&] {
+    const client again(port);
+    return again.send(get("/v1/tap?channel=ticks&rate=1")) && status_of(again.some()) == "200";
+  }));
+}
+
 TEST_CASE("a token that others can read, or that cannot be one, is refused at the start") {
   const scratch_folder folder;
   const std::string token = folder.file("token", "0123456789abcdef0123\n");

@@ -34,7 +34,7 @@ class fake_deployment final : public deployment {
     why = refused("404 Not Found", "there is no channel '" + channel + "'");
     return nullptr;
   }
-  tap_filter filter(std::string_view expression, outcome& why) override {
+  tap_filter filter(std::string_view expression, std::size_t, outcome& why) override {
     asked.push_back("filter " + std::string(expression));
     why = refused("400 Bad Request", "there is no such expression");
     return {};

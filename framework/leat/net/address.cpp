@@ -129,6 +129,16 @@ std::string address::text() const {
   return "-";
 }
 
+std::string address::origin() const {
+  const auto bytes = [](const void* from, std::size_t n) {
+    return std::string(static_cast<const char*>(from), n);
+  };
+  if (family() == AF_INET) return bytes(&reinterpret_cast<const sockaddr_in*>(data())->sin_addr, 4);
+  if (family() != AF_INET6) return {};
+  const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(data())->sin6_addr;
+  return IN6_IS_ADDR_V4MAPPED(&six) ? bytes(six.s6_addr + 12, 4) : bytes(six.s6_addr, 8);
+}
+
 address address::local_of(int fd) noexcept {
   address a;
   socklen_t n = capacity();

@@ -29,6 +29,9 @@ class address {
   unsigned short port() const noexcept;
   // As parse reads it; "-" for an unnamed one.
   std::string text() const;
+  // What addresses of one peer have in common: of IPv4 the address without its port, of IPv6 the network, whose
+  // addresses a machine may choose from. Bytes; empty: none, of a Unix socket.
+  std::string origin() const;
 
   // Of a socket; empty if it has none.
   static address local_of(int fd) noexcept;

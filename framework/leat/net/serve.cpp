@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <algorithm>
 #include <chrono>
@@ -65,18 +64,6 @@ bool handle(const handler_type& handler, stream& peer, guest& who) {
   return false;
 }
 
-// What connections of one peer have in common: its address, or, of IPv6, the network, whose addresses a
-// machine may choose from. Empty: none, of a Unix socket.
-std::string origin_of(const address& a) {
-  const auto bytes = [](const void* from, std::size_t n) {
-    return std::string(static_cast<const char*>(from), n);
-  };
-  if (a.family() == AF_INET) return bytes(&reinterpret_cast<const sockaddr_in*>(a.data())->sin_addr, 4);
-  if (a.family() != AF_INET6) return {};
-  const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(a.data())->sin6_addr;
-  return IN6_IS_ADDR_V4MAPPED(&six) ? bytes(six.s6_addr + 12, 4) : bytes(six.s6_addr, 8);
-}
-
 }  // namespace
 
 // Who is there, for those that limit or evict. All under its lock, but for what a guest says of itself.
@@ -104,7 +91,7 @@ class guest_book {
 
   // False: there are enough from there.
   bool admit(entry& e, const stream& peer) {
-    e.origin_ = origin_of(peer.peer());
+    e.origin_ = peer.peer().origin();
     const std::lock_guard hold(lock_);
     if (per_address_ > 0 && !e.origin_.empty() && here_[e.origin_] >= per_address_) return false;
     ++here_[e.origin_];

@@ -47,8 +47,9 @@ class deployment {
   // its values have no text; then `why` says so.
   virtual std::unique_ptr<csp::tap_view> tap(std::string& channel, double most_per_second, outcome& why) = 0;
 
-  // Of an expression (docs/expressions.md). Null: it is wrong, and `why` says where.
-  virtual tap_filter filter(std::string_view expression, outcome& why) = 0;
+  // Of an expression (docs/expressions.md), one of `of` that share what a tap may remember. Null: it is wrong, and
+  // `why` says where.
+  virtual tap_filter filter(std::string_view expression, std::size_t of, outcome& why) = 0;
 
   // `value`: JSON. `wait`: seconds for room.
   virtual outcome inject(std::string_view channel, std::string_view value, double wait) = 0;

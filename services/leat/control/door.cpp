@@ -13,6 +13,7 @@
 #include <leat/base/log.hpp>
 #include <leat/control/routes.hpp>
 #include <leat/control/socket_place.hpp>
+#include <leat/control/tap_places.hpp>
 #include <leat/net/allowed_hosts.hpp>
 #include <leat/net/http_server.hpp>
 #include <leat/remote/secret_file.hpp>
@@ -150,6 +151,7 @@ void door::serve_socket() {
 void door::serve_tcp() {
   const http::allowed_hosts hosts(options_.hosts);
   const auto streams = std::make_shared<std::atomic<std::size_t>>(0);
+  tap_places places;
   net::serve(tcp_,
              [&](net::stream& peer, net::guest& who) {
                const net::address local = peer.local();
@@ -159,7 +161,11 @@ void door::serve_tcp() {
                  if (from == "cross-site" || from == "same-site") return foreign_page();
                  if (!hosts.allows(r.field("host"), local)) return wrong_host(r.field("host"));
                  const rights may = has_token(r, options_.token) ? rights::change : rights::look;
-                 return bounded(answer_to(deployment_, r, may, true), streams, options_.clients);
+                 const auto admit = [&](const std::vector<std::string>& channels, outcome& why) {
+                   return places.take(may == rights::change ? std::string() : peer.peer().origin(), channels,
+                                      why);
+                 };
+                 return bounded(answer_to(deployment_, r, may, true, admit), streams, options_.clients);
                };
                try {
                  http::serve_connection(peer, answer, limits, &who);

@@ -116,7 +116,8 @@ std::optional<json> body_of(const http::request& r, http::response& why) {
   return std::nullopt;
 }
 
-http::response get(deployment& d, const http::request& r, rights may, bool by_tcp) {
+http::response get(deployment& d, const http::request& r, rights may, bool by_tcp,
+                   const tap_admission& admit) {
   const std::string_view path = r.path();
   if (path == "/v1/state") return as_response({"200 OK", to_json(d.look(), may == rights::change)});
   if (path == "/metrics") {
@@ -149,7 +150,7 @@ http::response get(deployment& d, const http::request& r, rights may, bool by_tc
           "400 Bad Request",
           "a tap shows what is sent to all readers: name the channel without '@READER' or 'reader'");
     return tap_response(d, channels, *rate, *count,
-                        http::query_value(r.query(), "where").value_or(std::string()));
+                        http::query_value(r.query(), "where").value_or(std::string()), admit);
   }
   if (!by_tcp)
     return refusal(
@@ -224,7 +225,8 @@ http::response foreign_page() {
       "of this door may");
 }
 
-http::response answer_to(deployment& d, const http::request& r, rights may, bool by_tcp) {
+http::response answer_to(deployment& d, const http::request& r, rights may, bool by_tcp,
+                         const tap_admission& admit) {
   try {
     const bool changes = is_post_path(r.path());
     if (!changes && !is_get_path(r.path())) return no_such_path();
@@ -234,7 +236,7 @@ http::response answer_to(deployment& d, const http::request& r, rights may, bool
       a.fields += changes ? "Allow: POST\r\n" : "Allow: GET, HEAD\r\n";
       return a;
     }
-    if (!changes) return get(d, r, may, by_tcp);
+    if (!changes) return get(d, r, may, by_tcp, admit);
     if (may != rights::change)
       return refusal(
           "403 Forbidden",

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <leat/control/deployment.hpp>
+#include <leat/control/tap_places.hpp>
 #include <leat/net/http_request.hpp>
 #include <leat/net/http_server.hpp>
 
@@ -18,7 +19,9 @@ enum class rights : std::uint8_t {
   change,  // everything
 };
 
-net::http::response answer_to(deployment& d, const net::http::request& r, rights may, bool by_tcp);
+// `admit`: for taps, as tap_response has it.
+net::http::response answer_to(deployment& d, const net::http::request& r, rights may, bool by_tcp,
+                              const tap_admission& admit = {});
 
 // What the server refuses before a request gets here, as JSON like the rest: "413 Content Too Large".
 net::http::response refusal_of(std::string_view status);

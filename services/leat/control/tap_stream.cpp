@@ -146,7 +146,7 @@ class tap_stream {
 }  // namespace
 
 http::response tap_response(deployment& d, const std::vector<std::string>& channels, double rate,
-                            double count, const std::string& where) {
+                            double count, const std::string& where, const tap_admission& admit) {
   const auto refusal = [](outcome o) {
     http::response a;
     a.status = o.status;
@@ -164,15 +164,24 @@ http::response tap_response(deployment& d, const std::vector<std::string>& chann
     if (std::any_of(all.begin(), all.end(), [&](const source& s) { return s.name == name; })) continue;
     std::string begin = "{\"channel\":" + in_quotes(name) + ",\"seq\":";
     source made{std::move(name), std::move(view), std::move(begin)};
-    if (!where.empty() && !(made.filter = d.filter(where, why))) return refusal(std::move(why));
+    if (!where.empty() && !(made.filter = d.filter(where, channels.size(), why)))
+      return refusal(std::move(why));
     all.push_back(std::move(made));
+  }
+  std::shared_ptr<void> place;
+  if (admit) {
+    std::vector<std::string> names;
+    for (const source& s : all) names.push_back(s.name);
+    outcome why;
+    place = admit(names, why);
+    if (!place) return refusal(std::move(why));
   }
   const auto stream =
       std::make_shared<tap_stream>(std::move(all), static_cast<std::uint64_t>(std::min(count, 1e15)));
   http::response a;
   a.type = "application/x-ndjson";
   a.fields = "Cache-Control: no-store\r\n";
-  a.then = [stream](net::stream& to) { stream->run(to); };
+  a.then = [stream, place](net::stream& to) { stream->run(to); };
   return a;
 }
 

@@ -298,12 +298,13 @@ std::unique_ptr<csp::tap_view> controls::tap(std::string& name, double most_per_
   return view;
 }
 
-control::tap_filter controls::filter(std::string_view text, outcome& why) {
-  const expression::compiled made = expression::compile(text, {.wanted = expression::truth,
-                                                               .most_keys = filter_keys,
-                                                               .longest_text = filter_text,
-                                                               .most_memories = filter_memories,
-                                                               .most_remembered = filter_remembers});
+control::tap_filter controls::filter(std::string_view text, std::size_t of, outcome& why) {
+  const expression::compiled made =
+      expression::compile(text, {.wanted = expression::truth,
+                                 .most_keys = filter_keys,
+                                 .longest_text = filter_text,
+                                 .most_memories = filter_memories,
+                                 .most_remembered = filter_remembers / std::max<std::size_t>(of, 1)});
   if (!made.result) {
     const expression::wrong_part& w = made.found.front();
     control::json_writer j;

@@ -24,7 +24,7 @@ class controls final : public control::deployment {
   health_view health() override { return observer_.health(); }
   control::outcome process(std::string_view name) override;
   std::string dump() override;
-  control::tap_filter filter(std::string_view expression, control::outcome& why) override;
+  control::tap_filter filter(std::string_view expression, std::size_t of, control::outcome& why) override;
   std::unique_ptr<csp::tap_view> tap(std::string& channel, double most_per_second,
                                      control::outcome& why) override;
   control::outcome inject(std::string_view channel, std::string_view value, double wait) override;
