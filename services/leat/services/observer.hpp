@@ -102,6 +102,25 @@ class observer {
     std::int64_t since = 0;
   };
   using waits_by_g = std::unordered_map<std::uint64_t, waits>;
+  // All Gs, to be found by their ids: there may be thousands of replicas.
+  class sights {
+   public:
+    sights() : all_(sched::look_at_gs()) {
+      at_.reserve(all_.size());
+      for (const sched::g_sight& g : all_) at_.emplace(g.g, &g);
+    }
+    sights(const sights&) = delete;
+    sights& operator=(const sights&) = delete;
+    // Null: there is no such G (any more).
+    const sched::g_sight* find(std::uint64_t g) const noexcept {
+      const auto at = at_.find(g);
+      return at == at_.end() ? nullptr : at->second;
+    }
+
+   private:
+    const std::vector<sched::g_sight> all_;
+    std::unordered_map<std::uint64_t, const sched::g_sight*> at_;
+  };
 
   static control::blame_graph graph_of(const config::plan& plan, const std::vector<queue>& queues,
                                        std::vector<config::index> process_of);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <unordered_set>
 
 #include <leat/base/log.hpp>
 #include <leat/sched/info.hpp>
@@ -151,10 +152,12 @@ std::vector<observer::waits> observer::helpers_of(const std::vector<replica_row>
     if (first == process_of_.end() || std::count(first, process_of_.end(), ends.front()) != 1) return nullptr;
     return &all[static_cast<std::size_t>(first - process_of_.begin())];
   };
+  std::unordered_set<std::uint64_t> of_replicas;
+  for (const replica_row& r : rows) of_replicas.insert(r.g);
   for (const auto& each : at) {
     const std::uint64_t g = each.first;  // a lambda cannot have a binding
     const waits& its = each.second;
-    if (std::any_of(rows.begin(), rows.end(), [g](const replica_row& r) { return r.g == g; })) continue;
+    if (of_replicas.contains(g)) continue;
     if (std::any_of(at_the_door_.begin(), at_the_door_.end(),
                     [g](const auto& place) { return place.load(std::memory_order_relaxed) == g; }))
       continue;
@@ -169,14 +172,12 @@ std::vector<observer::waits> observer::helpers_of(const std::vector<replica_row>
 void observer::sample(std::int64_t now) {
   const std::vector<replica_row> rows = board_.rows();
   const waits_by_g at = waits_now();
-  const std::vector<sched::g_sight> gs = sched::look_at_gs();
+  const sights gs;
   control::blame_sample s;
   s.at = now;
   std::vector<waits> helpers = helpers_of(rows, at);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto g =
-        std::find_if(gs.begin(), gs.end(), [&](const sched::g_sight& x) { return x.g == rows[i].g; });
-    activity a = activity_of(rows[i], g == gs.end() ? nullptr : &*g, at);
+    activity a = activity_of(rows[i], gs.find(rows[i].g), at);
     // One that waits while others of its own do the work does what they do.
     const bool stands_by = a.what == activity::kind::lock || a.what == activity::kind::network ||
                            a.what == activity::kind::timer ||

@@ -68,7 +68,7 @@ std::optional<double> observer::cpu_of(std::uint64_t g) const {
 // --- A view -----------------------------------------------------------------------------------------
 
 void observer::add_processes(control::deployment_view& v, const std::vector<replica_row>& rows) {
-  const std::vector<sched::g_sight> gs = sched::look_at_gs();
+  const sights gs;
   const waits_by_g at = waits_now();
   const std::int64_t now = now_ns();
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -98,14 +98,14 @@ void observer::add_processes(control::deployment_view& v, const std::vector<repl
       for (const config::index c : port.channels)
         (port.schema->direction == port_direction::in ? x.in : x.out)
             .push_back(plan_.full_name(plan_.channels[c]));
-    const auto g = std::find_if(gs.begin(), gs.end(), [&](const sched::g_sight& s) { return s.g == r.g; });
+    const sched::g_sight* const g = gs.find(r.g);
     switch (r.state) {
       case replica_state::waits_for_start: x.state = "ready"; break;
       case replica_state::restarts: x.state = "restarting"; break;
       case replica_state::ended: x.state = "ended"; break;
       case replica_state::failed: x.state = r.quarantined_now ? "quarantined" : "failed"; break;
       case replica_state::runs:
-        if (g == gs.end()) {
+        if (!g) {
           x.state = "ready";
           break;
         }
