@@ -2,6 +2,8 @@
 //
 // A running host as the control door sees it: names become replicas and channels, wishes go to the host,
 // everything else is looked at directly.
+//
+// controls.cpp has the names and what looks; controls_orders.cpp what changes something.
 #pragma once
 #include <cstdint>
 #include <optional>
