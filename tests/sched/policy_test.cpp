@@ -253,6 +253,7 @@ TEST_CASE("rounds: a timer that is far by the coarse clock is looked at now and 
   for (int i = 0; i < 160; ++i) {
     CHECK_FALSE(r.is_far(at + round_policy::far, at));
     CHECK_FALSE(r.is_far(at - 1, at));
+    CHECK_FALSE(r.is_far(INT64_MIN, at));  // due before the clock began
   }
 }
 

@@ -35,9 +35,10 @@ class round_policy {
     if (round_ % fairness == 0 && global_waits) return kind::takes_global;
     return round_ % timer == 0 ? kind::looks_at_timers : kind::plain;
   }
-  // A timer that is due at `when` is far off by the coarse clock, and the clock itself need not be read.
+  // A timer that is due at `when` is far off by the coarse clock, and the clock itself need not be read. A deadline may be
+  // long past, before the clock's own beginning.
   bool is_far(std::int64_t when, std::int64_t coarse) noexcept {
-    return when - coarse > far && ++trusted_ % trust != 0;
+    return when > coarse && when - coarse > far && ++trusted_ % trust != 0;
   }
 
  private:
