@@ -52,6 +52,15 @@ TEST_CASE("a timer is due at its time, not before, and only once") {
   CHECK(heap.next() == timer_heap::no_timer);
 }
 
+TEST_CASE("a deadline before the clock's beginning is one long past") {
+  timer_heap heap;
+  armed a;
+  add(heap, a.t, INT64_MIN);
+  CHECK(heap.next() == 0);
+  G* out[1];
+  CHECK(heap.take_due(0, out, 1) == 1);
+}
+
 TEST_CASE("a cancelled timer does not fire, and a fired one cannot be cancelled") {
   timer_heap heap;
   armed a, b;

@@ -443,7 +443,7 @@ namespace {
 
 // sysmon might come too late for it (h of polling.hpp).
 bool due_before_next_watch(scheduler& s, std::int64_t timer) noexcept {
-  return timer != timer_heap::no_timer && timer - now_ns() <= 2 * sysmon_lag(s);
+  return timer <= now_ns() + 2 * sysmon_lag(s);
 }
 
 }  // namespace

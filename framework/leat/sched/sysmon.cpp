@@ -182,7 +182,8 @@ bool sysmon::may_sleep_deeply() noexcept {
 // True: nobody ended it.
 bool sysmon::sleep_deeply(std::int64_t at_most) noexcept {
   const std::int64_t timer = s_.ps().earliest_timer();
-  const std::int64_t looks_at = timer == timer_heap::no_timer ? timer : timer + sysmon_lag(s_);
+  const std::int64_t lag = sysmon_lag(s_);
+  const std::int64_t looks_at = timer < timer_heap::no_timer - lag ? timer + lag : timer_heap::no_timer;
   const std::int64_t until = std::min({looks_at, next_trim_, next_trace_, at_most});
   s_.for_sysmon().announce_sleep(until);  // 1
   full_barrier();                         // 2

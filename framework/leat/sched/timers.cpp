@@ -75,6 +75,8 @@ timer* timer_heap::earliest_without_room() const noexcept {
 
 void timer_heap::add_locked(timer& t) noexcept {
   LEAT_DCHECK(t.armed.load(std::memory_order_relaxed) == 0, "a timer was added twice");
+  // A deadline may lie before the clock's beginning; as one long past it is as good, and has a difference to any time.
+  t.when = std::max(t.when, std::int64_t{0});
   t.armed.store(++numbers_, std::memory_order_relaxed);
   try {
     heap_.push_back({t.when, &t, numbers_});
