@@ -3,6 +3,7 @@
 // Each key of [runtime], from the text to what the scheduler then does.
 #include <sched.h>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -189,6 +190,21 @@ TEST_CASE("trace prints the scheduler's figures, this often") {
     });
     CHECK(log.said("procs=2") == on);
   }
+}
+
+// A child: what does not fit is a stack that overflows.
+LEAT_CHILD(checks_a_deployment) {
+  run_with("", [] {
+    const config::plan p =
+        plan_of_files({{"one.toml", "[service]\nname = \"one\"\n[process.o]\nuse = \"observer\"\n"}});
+    if (p.processes.size() != 1) std::abort();
+  });
+}
+
+TEST_CASE("a process reads and checks a deployment on a stack of the usual size") {
+  const auto read = leat::test::run_self("checks_a_deployment");
+  INFO(read.output);
+  CHECK(read.exited(0));
 }
 
 void need_100k() { (void)use_stack(static_cast<int>(fiber::room_for(100 * 1024) / 2048)); }

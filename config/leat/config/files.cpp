@@ -172,7 +172,7 @@ class loader {
     if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
       why = "it is not a regular file";
     } else {
-      char buffer[65536];
+      char buffer[4096];  // a G has little stack
       ssize_t n = 0;
       while (why.empty() && (n = ::read(fd, buffer, sizeof buffer)) != 0) {
         if (n < 0) {
