@@ -206,7 +206,7 @@ bool numbered_files::goes_on(std::uint64_t number, std::uint64_t last, std::uint
     struct stat s{};
   } here, before;
   const auto take = [this](std::uint64_t n, look& to) {
-    const int fd = ::open(path_of(n).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = ::open(path_of(n).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
     if (::fstat(fd, &to.s) == 0) to.head = first_line(fd);
     ::close(fd);
