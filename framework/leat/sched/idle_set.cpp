@@ -443,7 +443,8 @@ namespace {
 
 // sysmon might come too late for it (h of polling.hpp).
 bool due_before_next_watch(scheduler& s, std::int64_t timer) noexcept {
-  return timer <= now_ns() + 2 * sysmon_lag(s);
+  return timer != timer_heap::no_timer &&
+         timer <= now_ns() + 2 * sysmon_lag(s);  // without one no look at the clock
 }
 
 }  // namespace
