@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The ring without locks, where it can go wrong: at its ends, when a side parks in the moment the other puts
-// or takes, and when it changes between its fast and its fenced mode.
+// or takes, and when it changes between its fast and its cautious mode.
 #include <doctest/doctest.h>
 #include <algorithm>
 #include <cstdint>

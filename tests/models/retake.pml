@@ -27,7 +27,7 @@
 // who decides to ask and when (any time).
 //
 // -DFENCED: where there is no membarrier. c is then a barrier of the asker alone, whose steps are in order anyway; the
-// owner passes a full barrier of its own in 2 before it reads word. `quiet` stands for `fenced`.
+// owner passes a full barrier of its own in 2 before it reads word. `quiet` stands for `quiet_dear`.
 //
 // Broken variants, each of which must fail:
 //   NO_HEAVY_BARRIER    c is left out

@@ -18,7 +18,7 @@
 // operation.
 //
 // Broken variants, each of which must fail:
-//   NO_HEAVY_BARRIER     2 passes its own full barrier only, though the other side is not fenced
+//   NO_HEAVY_BARRIER     2 passes its own full barrier only, though the other side is not cautious
 //   ANNOUNCES_LATE       2 passes the heavy barrier before it sets the bits
 //   NO_RECHECK           3 does not look again
 //   NO_FULL_BARRIER      c is a second look without a barrier
@@ -35,7 +35,7 @@
 byte index[2];                   // tail_, head_: as others see them
 byte buffered[2];                // stores to them that nobody else sees yet
 bit waits[2] = 0;                // side s is about to park: a bit of the word that the other side reads
-bit fenced[2] = 1;               // the other side must pass a barrier; the other bit of that word
+bit cautious[2] = 1;             // the other side must pass a barrier; the other bit of that word
 bit lock, linked[2], stack_left[2], readied[2], finished[2];
 
 // As the side itself sees it.
@@ -83,8 +83,8 @@ proctype side(byte s) {
   :: n == VALUES -> break
   :: n < VALUES ->
     if                                                   // e
-    :: fenced[1 - s] ->
-      atomic { drain(s); before = waits[1 - s]; fenced[1 - s] = 0 };
+    :: cautious[1 - s] ->
+      atomic { drain(s); before = waits[1 - s]; cautious[1 - s] = 0 };
       if
       :: before -> wake_other(s, found)
       :: else
@@ -96,7 +96,7 @@ look:
     :: can_go_on(s) ->                                   // a
       atomic { buffered[s]++; n++; assert(index[0] + buffered[0] - index[1] <= CAP) };
       if                                                 // b
-      :: !waits[1 - s] && !fenced[1 - s]
+      :: !waits[1 - s] && !cautious[1 - s]
       :: else ->
 #ifndef NO_FULL_BARRIER
         drain(s);                                        // c
@@ -109,13 +109,13 @@ look:
     :: !can_go_on(s) ->                                  // 1
 #ifdef ANNOUNCES_LATE
       if
-      :: fenced[s]
+      :: cautious[s]
       :: else -> heavy_barrier()
       fi;
-      atomic { waits[s] = 1; fenced[s] = 1 };
+      atomic { waits[s] = 1; cautious[s] = 1 };
       drain(s);
 #else
-      atomic { before = fenced[s]; waits[s] = 1; fenced[s] = 1 };   // 2
+      atomic { before = cautious[s]; waits[s] = 1; cautious[s] = 1 };   // 2
       drain(s);
 #ifdef NO_HEAVY_BARRIER
       before = 1;

@@ -1,5 +1,7 @@
-// SPDX-License-Identifier: BSL-1.0 A small leveled log on stderr: one write(2) a line, no allocation, errno
-// kept. Who logs never waits for who reads (log_output.hpp).
+// SPDX-License-Identifier: BSL-1.0
+//
+// A small leveled log on stderr: one write(2) a line, no allocation, errno kept. Who
+// logs never waits for who reads (log_output.hpp).
 //
 //   on a pipe or file   2026-11-15 10:00:00.123 warning sched: text      (UTC)
 //   under systemd       <4>sched: text                                   (JOURNAL_STREAM names our stderr)

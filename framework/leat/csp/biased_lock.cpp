@@ -7,7 +7,7 @@
 namespace leat::csp {
 namespace {
 
-constexpr std::uint32_t wary_for = 64;
+constexpr std::uint32_t wary_for = 64;  // locks that the M makes
 
 // Without membarrier a light barrier costs what an exchange does. Under TSan there is none, but the protocol
 // is to be watched.

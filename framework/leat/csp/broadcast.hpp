@@ -246,7 +246,7 @@ class broadcast_reader final : public channel_base {
   // False: there is nothing.
   bool take_locked(std::optional<node_ref>& out, waiter_list& woken) noexcept;
   void leave_locked(waiter_list& woken) noexcept;
-  // Outside the runtime, after a receive: `reader` may be gone by then, and is needed only if the copy throws.
+  // Outside the runtime, after a receive. If the copy throws, the value goes back.
   void take_out(node_ref&& n, void* value);
   // The receiver could not copy the value: it goes to the next one, or back to the front.
   void give_back(node_ref&& v) noexcept;

@@ -9,7 +9,9 @@
 namespace leat::csp {
 namespace {
 
-constexpr std::uint64_t visit_every = 64;  // operations
+// Operations of a side between two visits to the runtime: few enough that a stop is seen within microseconds, and
+// enough that a visit, which costs a few of them, is lost among them.
+constexpr std::uint64_t visit_every = 64;
 
 // 0: a plain thread.
 std::uint32_t procs_of(const entered& in) noexcept { return in.m ? in.m->sched.procs() : 0; }
@@ -19,7 +21,7 @@ std::uint32_t procs_of(const entered& in) noexcept { return in.m ? in.m->sched.p
 // last), but never parks while there is any room.
 template <class Ready>
 bool spin_until(const entered& in, ring_spin_policy& policy, Ready ready) noexcept {
-  constexpr int looks = 3, pauses = 80;
+  constexpr int looks = 3, pauses = 80;  // some microseconds in all, as a park and its wake-up take
   if (procs_of(in) == 1 || !policy.spins()) return false;
   for (int i = 0; i < looks; ++i) {
     for (int k = 0; k < pauses; ++k) cpu_pause();
@@ -144,9 +146,9 @@ void single_base::visit(entered& in, visits& v, std::uint64_t index, side other,
   // Without membarrier there is no heavy barrier, and the cheap one stays.
   if (!sched::detail::membarrier_works.load(std::memory_order_relaxed)) return;
   word& mine = word_of(other);
-  if ((mine.load(std::memory_order_relaxed) & fenced) == 0 || !v.calm.is_calm(procs_of(in))) return;
+  if ((mine.load(std::memory_order_relaxed) & cautious) == 0 || !v.calm.is_calm(procs_of(in))) return;
   // Step e. Acquire and release: whoever parks next finds the bit gone, after what this side has done.
-  const std::uint32_t before = mine.fetch_and(~std::uint32_t{fenced}, std::memory_order_acq_rel);
+  const std::uint32_t before = mine.fetch_and(~std::uint32_t{cautious}, std::memory_order_acq_rel);
   if (before & waits) wake_side(in.m, other);
 }
 
@@ -155,8 +157,8 @@ void single_base::visit(entered& in, visits& v, std::uint64_t index, side other,
 void single_base::announce(side me) noexcept {
   count& parks = parks_of(me);
   parks.store(parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const std::uint32_t before = word_of(me).fetch_or(waits | fenced, std::memory_order_seq_cst);
-  if (before & fenced) {
+  const std::uint32_t before = word_of(me).fetch_or(waits | cautious, std::memory_order_seq_cst);
+  if (before & cautious) {
     sched::full_barrier();  // pairs with attend
   } else {
     sched::heavy_barrier();  // pairs with the order of put_here and take_here

@@ -4,26 +4,26 @@
 //
 // Variables: tail_ (values ever put in; written by the writer), head_ (values ever taken; the reader); each
 // side keeps the last it saw of the other's. to_writer_: a word for the writer, with two bits: `waits`, the
-// reader is about to park or has parked; `fenced`, the writer must pass a full barrier after each put.
+// reader is about to park or has parked; `cautious`, the writer must pass a full barrier after each put.
 // to_reader_ is its mirror image. lock_ guards the queues of waiters and the close; it is not touched while
 // nobody waits.
 //
 //   writer                                         reader
 //    a puts the value, tail_ + 1 (release)          1 finds head_ = tail_
-//    b reads to_writer_; 0: done                    2 to_writer_ |= waits, fenced; full barrier; if it was
-//    c full barrier; reads it again                   not fenced before: heavy barrier
+//    b reads to_writer_; 0: done                    2 to_writer_ |= waits, cautious; full barrier; if it was
+//    c full barrier; reads it again                   not cautious before: heavy barrier
 //    d waits is set: takes the lock, claims the     3 takes the lock; reads tail_ again: there is something:
 //      reader if it is linked, clears waits,          clears waits, unlocks, takes it
 //      unlocks, wakes it                            4 links itself, parks, the far side unlocks; woken: to 1
 //    e now and then: nobody has parked for long:
-//      clears fenced; if waits was set: d
+//      clears cautious; if waits was set: d
 // The writer waits for room by the same steps with the sides exchanged.
 //
 // Forbidden: the reader parks while a value is in the ring and the writer has gone on.
-// - The writer's b read fenced: c against 2 is Dekker's handshake; one of them sees the other.
+// - The writer's b read cautious: c against 2 is Dekker's handshake; one of them sees the other.
 // - b read 0, and 2 found the bit not set: the heavy barrier falls between two instructions of the writer.
 //   A put before it is visible to 3. One after it reads the word after it, and sees waits.
-// - b read 0, and 2 found fenced set: it was set by an earlier 2, whose heavy barrier has passed; all reads
+// - b read 0, and 2 found cautious set: it was set by an earlier 2, whose heavy barrier has passed; all reads
 //   of the word since then see it, unless e has cleared it, which 2 would have found.
 // - d found nobody linked: the reader takes the lock later, and sees the value in 3.
 // So a ring that is rarely empty or full pays no barrier per value, one at which somebody waits all the time
@@ -98,7 +98,7 @@ class single_base : public channel_base {
  protected:
   using count = atom<std::uint64_t>;
   using word = atom<std::uint32_t>;
-  enum bits : std::uint32_t { waits = 1, fenced = 2 };
+  enum bits : std::uint32_t { waits = 1, cautious = 2 };
 
   struct cell_layout {
     std::size_t size, align;
@@ -161,8 +161,8 @@ class single_base : public channel_base {
   bool is_full() const noexcept { return used() >= capacity_; }
 
   // Written when somebody starts or ceases to wait, read with each value.
-  alignas(64) word to_writer_{fenced};
-  word to_reader_{fenced};
+  alignas(64) word to_writer_{cautious};
+  word to_reader_{cautious};
   word closed_{0};  // or 1
 
   // The writer's.

@@ -37,7 +37,7 @@
 namespace leat::csp {
 
 struct tapped {
-  std::uint64_t sequence = 0;  // of the values sent since the first look at this channel
+  std::uint64_t sequence = 0;  // of the values sent while anybody looked at this channel
   std::string text = {};
 };
 

@@ -7,9 +7,9 @@
 
 namespace leat::sched {
 
-bool retake_gate::still_fenced() const noexcept {
+bool retake_gate::still_quiet() const noexcept {
   full_barrier();
-  return word_.load(std::memory_order_relaxed) == fenced;
+  return word_.load(std::memory_order_relaxed) == quiet_dear;
 }
 
 // Step 4. `leaves`: the word that is left where somebody asked, or came and went.

@@ -9,7 +9,7 @@
 // Variables, per M:
 //   in_runtime  written by the owner alone
 //   word        quiet: nobody asks. Only the owner writes it.
-//               fenced: the same where there is no membarrier (barrier.hpp); below, quiet stands for both
+//               quiet_dear: the same where there is no membarrier (barrier.hpp); below, quiet stands for both
 //               asked: an asker is about to look at in_runtime
 //               borrowed: the asker has the P; an owner that enters waits for it
 //               taken: the asker kept the P; the owner learns it at its next entry
@@ -69,7 +69,7 @@ class retake_gate {
     const std::uint32_t w = word_.load(std::memory_order_relaxed);
     if (w == quiet) [[likely]]
       return true;
-    return w == fenced && still_fenced();
+    return w == quiet_dear && still_quiet();
   }
   entry enter_slow() noexcept;
   // Owner: comes in for some stores of its own. It is no sign that the G gets on.
@@ -111,13 +111,13 @@ class retake_gate {
   }
 
  private:
-  enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later, fenced };
+  enum state : std::uint32_t { quiet, asked, borrowed, taken, look, asked_later, quiet_dear };
   hold try_take(bool also_without_p) noexcept;
   entry answer_askers(state leaves) noexcept;
   void finish(state s) noexcept;
-  bool still_fenced() const noexcept;
+  bool still_quiet() const noexcept;
 
-  const state rest_ = detail::membarrier_works.load(std::memory_order_relaxed) ? quiet : fenced;
+  const state rest_ = detail::membarrier_works.load(std::memory_order_relaxed) ? quiet : quiet_dear;
   atom<std::uint32_t> in_runtime_{1};
   atom<std::uint32_t> word_{rest_};
   atom<std::uint32_t> asking_{0};

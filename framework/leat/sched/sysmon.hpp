@@ -12,6 +12,15 @@
 // `lag` is half a slice, 10 ms at most, less where a guard has a short `hang`: so much too late it may look
 // at a G that computes. While somebody wants to know who uses the CPU (sight.hpp): 4 ms at most, in every case.
 //
+// # Whose P it retakes
+//   a G computes            after its slice; first it is asked to yield, which it does where it next enters the runtime
+//   in a declared           after 20 us; a call with work behind it gave its P away before it began (threads.cpp)
+//   blocking call
+// and only where somebody would use that P: work in its ring, in the global queue, or timers; no other P that is idle;
+// or it is to go (a smaller `procs`). Retaking is `retake` in sysmon.cpp, by the gate of retake_gate.hpp; the P goes to
+// another M at once (idle_set::hand_off_p). The G runs on without one, counted in population::without_p and timed by the
+// overrun patrol, until it enters the runtime: then it takes an idle P or queues (life::rejoin).
+//
 // # Deep sleep
 // With all Ps idle there is nothing to watch, until one of them is taken. If that happens when the next timer
 // is due, as in a program that does a little each second, sysmon comes by itself a `lag` later, and nobody

@@ -14,7 +14,8 @@ namespace leat::sched {
 
 class burst_policy {
  public:
-  static constexpr std::uint32_t long_ring = 32;  // Gs
+  // Gs. Who has started so many before one of them ran will go on.
+  static constexpr std::uint32_t long_ring = 32;
 
   bool is_on() const noexcept { return on_; }
   // After a push. True: it begins with this one, which still takes a full barrier.
