@@ -2,10 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 
 #include <leat/base/mutex.hpp>
 #include <leat/base/schema.hpp>
 #include <leat/leat.hpp>
+
+#include "support/child.hpp"
 
 namespace app {
 
@@ -21,8 +25,8 @@ struct answer {
 };
 LEAT_MESSAGE(answer, n);
 
-int constructed = 0;
-int locks_then = 0;
+std::atomic<int> constructed{0};
+std::atomic<int> locks_then{0};
 
 class node : public leat::process {
  public:
@@ -36,6 +40,17 @@ class node : public leat::process {
   leat::client<question, answer> other{this, "other", "whom it asks", leat::optional_port};
   leat::setting<int> size{this, "size", 3};
   leat::errors told{this, {{"nothing comes", "it waits"}, {"too much comes", "it fails"}}};
+  void run() override {}
+};
+
+std::atomic<std::size_t> seen_inside{99};
+
+class waits : public leat::process {
+ public:
+  waits() {
+    (void)leat::sleep_for(std::chrono::milliseconds(20));
+    seen_inside = leat::program_catalog().classes().size();
+  }
   void run() override {}
 };
 
@@ -70,6 +85,7 @@ LEAT_PROCESS(app::node, "has all sorts of ports");
 LEAT_PROCESS_AS("node", app::other_node, "has the name of another");
 LEAT_PROCESS(app::throws, "");
 LEAT_PROCESS(app::careless, "");
+LEAT_PROCESS(app::waits, "");
 
 TEST_CASE("a class is found by its name, and tells its ports") {
   const leat::class_schema* const c = leat::program_catalog().find_class("node");
@@ -140,7 +156,7 @@ TEST_CASE("messages tell their fields, and plain types that travel are listed") 
 TEST_CASE("lists are sorted by name") {
   std::vector<std::string> names;
   for (const auto* c : leat::program_catalog().classes()) names.push_back(c->name);
-  CHECK(names == std::vector<std::string>{"careless", "node", "throws"});
+  CHECK(names == std::vector<std::string>{"careless", "node", "throws", "waits"});
   const auto all = leat::program_catalog().messages();
   CHECK(
       std::is_sorted(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; }));
@@ -163,8 +179,28 @@ TEST_CASE("faults of the classes themselves are told, and end nothing") {
   CHECK(told == expected);
 }
 
-TEST_CASE("one that hangs while its class is described is known to hold what others wait for") {
+TEST_CASE("a constructor may wait while its class is described, and ask for the classes itself") {
   REQUIRE(leat::program_catalog().find_class("node"));
-  CHECK(app::locks_then == 1);
+  CHECK(app::locks_then == 0);
   CHECK(leat::detail::mutexes_held() == 0);
+  REQUIRE(leat::program_catalog().find_class("waits"));
+  CHECK(app::seen_inside == 0);
+}
+
+// In a program of its own, which describes its classes in Gs that come at the same time.
+LEAT_CHILD(described_by_many) {
+  const int status = leat::run([] {
+    leat::task_group all;
+    std::atomic<int> found{0};
+    for (int i = 0; i < 8; ++i) all.go([&] { found += leat::program_catalog().classes().size() == 4; });
+    all.wait();
+    return found == 8 && leat::detail::mutexes_held() == 0 ? 0 : 1;
+  });
+  std::exit(status);
+}
+
+TEST_CASE("those who come meanwhile see all classes, too") {
+  const auto done = leat::test::run_self("described_by_many");
+  INFO(done.output);
+  CHECK(done.exited(0));
 }

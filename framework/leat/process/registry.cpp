@@ -9,6 +9,8 @@
 #include <leat/base/mutex.hpp>
 #include <leat/base/schema.hpp>
 #include <leat/process/construction.hpp>
+#include <leat/sched/local.hpp>
+#include <leat/sched/m_front.hpp>
 
 namespace leat {
 namespace {
@@ -18,6 +20,26 @@ namespace {
 const process_class* classes = nullptr;
 const shapes::message_entry* messages = nullptr;
 std::string_view origin_now;
+
+const local<bool> g_describes;
+// Of the calling G or plain thread.
+bool& describes_now() {
+  if (sched::current_g()) return *g_describes;
+  thread_local bool thread_describes = false;
+  return thread_describes;
+}
+
+// Not twice at a time: a constructor may ask for the catalog, and sees what was there before.
+class describing {
+ public:
+  explicit describing(bool& now) noexcept : now_(now) { now_ = true; }
+  ~describing() { now_ = false; }
+  describing(const describing&) = delete;
+  describing& operator=(const describing&) = delete;
+
+ private:
+  bool& now_;
+};
 
 }  // namespace
 
@@ -93,14 +115,31 @@ class class_registry final : public catalog {
       problems_.push_back(std::move(text));
   }
 
+  // What an object of the class has said of itself.
+  struct described {
+    std::unique_ptr<entry> made = std::make_unique<entry>();
+    std::vector<std::string> problems = {};
+  };
+
   void load() {
-    const lock_guard hold(lock_);
-    for (const shapes::message_entry* m = leat::messages; m != last_message_; m = m->next) add(m->shape());
-    last_message_ = leat::messages;
+    bool& now = describes_now();
+    if (now) return;
+    const describing in_here(now);
     std::vector<const process_class*> fresh;
-    for (const process_class* c = leat::classes; c != last_class_; c = c->next) fresh.push_back(c);
-    last_class_ = leat::classes;
-    for (auto c = fresh.rbegin(); c != fresh.rend(); ++c) add(**c);
+    {
+      const lock_guard hold(lock_);
+      for (const shapes::message_entry* m = leat::messages; m != last_message_; m = m->next) add(m->shape());
+      last_message_ = leat::messages;
+      for (const process_class* c = leat::classes; c != last_class_; c = c->next) fresh.push_back(c);
+    }
+    if (fresh.empty()) return;
+    // Users' constructors may wait, or enter the runtime and go on in another thread: not with the lock. Who comes
+    // meanwhile describes them, too, and whoever is first counts.
+    std::vector<described> all;
+    for (auto c = fresh.rbegin(); c != fresh.rend(); ++c) all.push_back(describe(**c));
+    const lock_guard hold(lock_);
+    for (described& d : all) add(std::move(d));
+    last_class_ = fresh.front();
   }
 
   void add(const type_shape& s) {
@@ -122,55 +161,59 @@ class class_registry final : public catalog {
     known->schema.as_record = record_fields(s);
   }
 
-  void add(const process_class& c) {
-    const std::string name(c.name);
-    std::unique_ptr<entry>& known = classes_[name];
+  void add(described d) {
+    const process_class& c = *d.made->made_by;
+    std::unique_ptr<entry>& known = classes_[d.made->schema.name];
     if (known) {
+      if (known->made_by == &c) return;
       const std::string_view first = known->made_by->origin, second = c.origin;
       const auto in = [](std::string_view origin) {
         return origin.empty() ? std::string("this program") : std::string(origin);
       };
-      problem("two process classes are called '" + name + "'" +
+      problem("two process classes are called '" + known->schema.name + "'" +
               (first.empty() && second.empty() ? "" : ", in " + in(first) + " and in " + in(second)) +
               ": name one of them with LEAT_PROCESS_AS");
       return;
     }
-    known = std::make_unique<entry>();
-    known->made_by = &c;
-    known->schema.name = name;
-    known->schema.help = c.help;
-    known->schema.object_size = c.object_size;
-    describe(*known);
+    known = std::move(d.made);
+    for (std::string& text : d.problems) problem(std::move(text));
     for (const port_type* t : known->types) {
       add(t->message());
       if (t->reply) add(t->reply());
     }
   }
 
-  void describe(entry& e) {
+  static described describe(const process_class& c) {
+    described d;
+    entry& e = *d.made;
+    e.made_by = &c;
+    e.schema.name = c.name;
+    e.schema.help = c.help;
+    e.schema.object_size = c.object_size;
     construction with{.class_name = e.schema.name, .describes = &e.schema, .types = &e.types};
     const std::string who = "process class '" + e.schema.name + "' ";
     constexpr const char* advice =
         "; one object is made just to see its ports and settings: open files, devices and sockets in run()";
     try {
-      (void)processes::construct(e.made_by->construct_, with);
+      (void)processes::construct(c.construct_, with);
     } catch (const std::exception& x) {
-      problem(who + "cannot be constructed: " + x.what() + advice);
+      d.problems.push_back(who + "cannot be constructed: " + x.what() + advice);
     } catch (...) {
-      problem(who + "cannot be constructed" + advice);
+      d.problems.push_back(who + "cannot be constructed" + advice);
     }
-    for (const std::string& text : with.setting_errors) problem("process " + text);
+    for (const std::string& text : with.setting_errors) d.problems.push_back("process " + text);
     const auto twice = [&](const auto& all, const char* what) {
       for (std::size_t i = 0; i < all.size(); ++i)
         for (std::size_t k = 0; k < i; ++k)
-          if (all[k].name == all[i].name) problem(who + "has two " + what + " called '" + all[i].name + "'");
+          if (all[k].name == all[i].name)
+            d.problems.push_back(who + "has two " + what + " called '" + all[i].name + "'");
     };
     twice(e.schema.ports, "ports");
     twice(e.schema.settings, "settings");
     twice(e.schema.states, "states");
+    return d;
   }
 
-  // A ranked one: a G that hangs with it, in a constructor that is looked at, is not quarantined.
   mutable ranked_mutex lock_{lock_rank::registry, "classes"};
   // Pointers into them are handed out: nothing is ever removed.
   std::map<std::string, std::unique_ptr<entry>, std::less<>> classes_;
