@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/net/listener.hpp>
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <leat/net/simulated/open.hpp>
 #include <leat/net/socket.hpp>
 #include <leat/sched/stop.hpp>
-#include <leat/sched/time.hpp>
 
 namespace leat::net {
 namespace {
@@ -34,31 +29,6 @@ bool nobody_listens(const address& a) noexcept {
   ::close(fd);
   return refused;
 }
-
-// Between who finds that nobody listens at a path, and removes it, another must not bind there and be about to listen: one at
-// a time does so in a folder. Who holds the lock without end, and may be a stranger, is not waited for.
-class folder_turn {
- public:
-  explicit folder_turn(const std::string& path) : folder_turn(open_folder_of(path)) {
-    for (int tries = 0; fd_ >= 0 && tries < 100 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0; ++tries)
-      sleep_for(std::chrono::milliseconds(10));
-  }
-  ~folder_turn() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  folder_turn(const folder_turn&) = delete;
-  folder_turn& operator=(const folder_turn&) = delete;
-
- private:
-  explicit folder_turn(int fd) noexcept : fd_(fd) {}
-  static int open_folder_of(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  }
-
-  const int fd_;
-};
 
 bool is_socket_file(const std::string& path) noexcept {
   struct stat s{};
@@ -85,11 +55,9 @@ listener listen(std::string_view where, int backlog) {
   }
   descriptor d(make_socket(a->family(), SOCK_STREAM));
   std::string path;
-  std::optional<folder_turn> turn;
   if (a->family() == AF_UNIX) {
     path = a->text().substr(5);
     if (path[0] == '@') path.clear();
-    if (!path.empty()) turn.emplace(path);
     if (!path.empty() && is_socket_file(path) && nobody_listens(*a)) ::unlink(path.c_str());
   } else {
     const int on = 1;
