@@ -7,18 +7,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <barrier>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "sched/fixture.hpp"
 
 namespace leat::control {
 namespace {
@@ -95,42 +96,42 @@ TEST_CASE("the folders come in their order, and only whole paths count") {
   CHECK(socket_folders()[0] != p.user());
 }
 
-std::string free_path(std::string_view name, std::string& why) {
-  socket_turn turn;
-  return free_socket_path(name, why, turn);
-}
-
 TEST_CASE("programs of one name that start together beside a stale socket get a place each") {
-  constexpr std::size_t programs = 8;
+  constexpr std::size_t programs = 4;
   place p;
   REQUIRE(folder_error(p.own(), true).empty());
-  {
-    const unix_socket gone(p.own() + "/climate.sock", true);
-  }
-  // Threads stand for programs: a lock on a folder is held by who has opened it.
-  std::barrier start(programs);
-  std::array<std::optional<unix_socket>, programs> sockets;
-  std::array<std::string, programs> paths;
-  std::vector<std::thread> all;
-  for (std::size_t i = 0; i < programs; ++i)
-    all.emplace_back([&, i] {
-      start.arrive_and_wait();
-      std::string why;
-      socket_turn turn;
-      paths[i] = free_socket_path("climate", why, turn);
-      (void)::unlink(paths[i].c_str());  // as who listens there does
-      sockets[i].emplace(paths[i], true);
+  for (int round = 0; round < 200; ++round) {
+    {
+      const unix_socket gone(p.own() + "/climate.sock", true);
+    }
+    leat::run(sched::test::with_procs(4), [&] {
+      std::array<placed_listener, programs> found;  // none is closed before all have tried
+      std::atomic<std::size_t> ready{0};
+      task_group all;
+      for (placed_listener& mine : found)
+        all.go([&] {
+          ++ready;
+          while (ready < programs) yield();
+          mine = listen_at_free_path("climate", 1);
+        });
+      all.wait();
+      std::set<std::string> paths;
+      for (const placed_listener& f : found) {
+        CHECK(f.at.is_open());
+        CHECK(f.why.empty());
+        CHECK(fs::exists(f.path));
+        paths.insert(f.path);
+      }
+      CHECK(paths.size() == programs);
     });
-  for (std::thread& t : all) t.join();
-  std::sort(paths.begin(), paths.end());
-  CHECK(std::adjacent_find(paths.begin(), paths.end()) == paths.end());
+  }
 }
 
 TEST_CASE("a folder is made for us alone, whatever the umask") {
   place p;
   std::string why;
   const mode_t before = ::umask(0);
-  CHECK(free_path("climate", why) == p.own() + "/climate.sock");
+  CHECK(free_socket_path("climate", why) == p.own() + "/climate.sock");
   ::umask(before);
   struct stat s{};
   REQUIRE(::stat(p.own().c_str(), &s) == 0);
@@ -153,7 +154,7 @@ TEST_CASE("a folder that others can write to is passed over, with the reason") {
     REQUIRE(::chmod(p.own().c_str(), mode) == 0);
     CHECK(folder_error(p.own(), true).find("written by others") != std::string::npos);
     std::string why;
-    CHECK(free_path("climate", why) == p.user() + "/climate.sock");
+    CHECK(free_socket_path("climate", why) == p.user() + "/climate.sock");
   }
 }
 
@@ -168,7 +169,7 @@ TEST_CASE("a folder of another user is passed over") {
   REQUIRE(::chown(p.own().c_str(), 65534, 65534) == 0);
   CHECK(folder_error(p.own(), true).find("another user") != std::string::npos);
   std::string why;
-  CHECK(free_path("climate", why) == p.user() + "/climate.sock");
+  CHECK(free_socket_path("climate", why) == p.user() + "/climate.sock");
 }
 
 TEST_CASE("a link where the folder should be is not followed, even to a folder of ours") {
@@ -178,7 +179,7 @@ TEST_CASE("a link where the folder should be is not followed, even to a folder o
   fs::create_directory_symlink(p.path() + "/elsewhere", p.own());
   CHECK(folder_error(p.own(), true).find("not a folder") != std::string::npos);
   std::string why;
-  CHECK(free_path("climate", why) == p.user() + "/climate.sock");
+  CHECK(free_socket_path("climate", why) == p.user() + "/climate.sock");
   CHECK(fs::is_empty(p.path() + "/elsewhere"));
 }
 
@@ -201,7 +202,7 @@ TEST_CASE("a link, or a file, where the socket should be is neither followed nor
   SUBCASE("a file") { std::ofstream(at) << "x"; }
   SUBCASE("a folder") { fs::create_directory(at); }
   std::string why;
-  CHECK(free_path("climate", why) == p.user() + "/climate.sock");
+  CHECK(free_socket_path("climate", why) == p.user() + "/climate.sock");
   CHECK(fs::symlink_status(at).type() != fs::file_type::not_found);
 }
 
@@ -213,7 +214,7 @@ TEST_CASE("a stale socket's place is free") {
     const unix_socket gone(p.own() + "/climate.sock", true);
   }
   CHECK(fs::exists(p.own() + "/climate.sock"));
-  CHECK(free_path("climate", why) == p.own() + "/climate.sock");
+  CHECK(free_socket_path("climate", why) == p.own() + "/climate.sock");
 }
 
 TEST_CASE("beside living ones of the same name there is a number, also if they are too busy to answer") {
@@ -221,15 +222,15 @@ TEST_CASE("beside living ones of the same name there is a number, also if they a
   std::string why;
   REQUIRE(folder_error(p.own(), true).empty());
   const unix_socket first(p.own() + "/climate.sock", true);
-  CHECK(free_path("climate", why) == p.own() + "/climate-2.sock");
+  CHECK(free_socket_path("climate", why) == p.own() + "/climate-2.sock");
   const unix_socket second(p.own() + "/climate-2.sock", true);
-  for (int i = 0; i < 8; ++i) CHECK(free_path("climate", why) == p.own() + "/climate-3.sock");
+  for (int i = 0; i < 8; ++i) CHECK(free_socket_path("climate", why) == p.own() + "/climate-3.sock");
 }
 
 TEST_CASE("a name that is too long for a socket is a fault with a reason, and no other path") {
   place p;
   std::string why;
-  CHECK(free_path(std::string(120, 'n'), why).empty());
+  CHECK(free_socket_path(std::string(120, 'n'), why).empty());
   CHECK(why.find("too long") != std::string::npos);
 }
 

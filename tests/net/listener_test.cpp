@@ -73,6 +73,35 @@ TEST_CASE("a unix path on which somebody listens is left alone") {
   });
 }
 
+TEST_CASE("of many who find a dead unix path at once one gets it") {
+  run_clean(with_procs(4), [] {
+    scratch_directory dir;
+    for (int round = 0; round < 200; ++round) {
+      const std::string path = dir / ("socket" + std::to_string(round));
+      leave_socket_at(path);
+      constexpr int many = 4;
+      std::atomic<int> ready{0}, got{0}, in_use{0};
+      std::array<listener, many> all;  // none is closed before all have tried
+      task_group tries;
+      for (listener& mine : all)
+        tries.go([&] {
+          ++ready;
+          while (ready < many) yield();
+          try {
+            mine = listen("unix:" + path);
+            ++got;
+          } catch (const std::system_error& e) {
+            if (e.code() == std::errc::address_in_use) ++in_use;
+          }
+        });
+      tries.wait();
+      CHECK(got == 1);
+      CHECK(in_use == many - 1);
+      CHECK(exists(path));
+    }
+  });
+}
+
 TEST_CASE("what has taken the place of its unix path is not removed at its end") {
   run_clean(with_procs(1), [] {
     scratch_directory dir;

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/net/listener.hpp>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <leat/net/simulated/open.hpp>
 #include <leat/net/socket.hpp>
 #include <leat/sched/stop.hpp>
+#include <leat/sched/time.hpp>
 
 namespace leat::net {
 namespace {
@@ -29,6 +34,32 @@ bool nobody_listens(const address& a) noexcept {
   ::close(fd);
   return refused;
 }
+
+// Between finding that nobody listens at a path and listening there oneself, another must not do the same: it would
+// remove a path that has just been bound. One at a time does so in a folder, by a lock on it; nothing is left behind.
+// Whoever holds the lock for a second may be a stranger with something else in mind: then it is done without.
+class folder_turn {
+ public:
+  explicit folder_turn(const std::string& path) : fd_(open_folder_of(path)) {
+    if (fd_ < 0) return;
+    for (int tries = 0; ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && tries < 1000; ++tries)
+      sleep_for(std::chrono::milliseconds(1));
+  }
+  ~folder_turn() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  folder_turn(const folder_turn&) = delete;
+  folder_turn& operator=(const folder_turn&) = delete;
+
+ private:
+  static int open_folder_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+
+  const int fd_;
+};
 
 bool is_socket_file(const std::string& path) noexcept {
   struct stat s{};
@@ -55,9 +86,11 @@ listener listen(std::string_view where, int backlog) {
   }
   descriptor d(make_socket(a->family(), SOCK_STREAM));
   std::string path;
+  std::optional<folder_turn> turn;
   if (a->family() == AF_UNIX) {
     path = a->text().substr(5);
     if (path[0] == '@') path.clear();
+    if (!path.empty()) turn.emplace(path);
     if (!path.empty() && is_socket_file(path) && nobody_listens(*a)) ::unlink(path.c_str());
   } else {
     const int on = 1;

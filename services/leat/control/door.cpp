@@ -95,24 +95,17 @@ std::string read_token(const std::string& file) {
 
 door::door(deployment& d, door_options o) : deployment_(d), options_(std::move(o)) {
   if (options_.socket) {
-    std::string why;
-    socket_turn turn;
-    path_ = free_socket_path(options_.name, why, turn);
-    try {
-      // Who connects is asked who he is, whatever the mode lets through in the moment before it is set.
-      if (!path_.empty()) {
-        socket_ = net::listen("unix:" + path_, 64);
-        (void)::chmod(path_.c_str(), 0600);
-      }
-    } catch (const std::system_error& e) {
-      why = path_ + ": " + e.code().message();
-      path_.clear();
-    }
-    if (path_.empty())
+    placed_listener found = listen_at_free_path(options_.name, 64);
+    socket_ = std::move(found.at);
+    path_ = std::move(found.path);
+    // Who connects is asked who he is, whatever the mode lets through in the moment before it is set.
+    if (!path_.empty())
+      (void)::chmod(path_.c_str(), 0600);
+    else
       log_warning("control",
                   "no control socket ({}): `leat ps` and the other verbs do not find this deployment; "
                   "LEAT_SOCKETS=FOLDER names a folder for it",
-                  why);
+                  found.why);
   }
   if (options_.listen.empty()) return;
   try {

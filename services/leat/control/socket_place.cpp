@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/control/socket_place.hpp>
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 namespace leat::control {
 namespace {
@@ -60,17 +59,10 @@ std::string folder_error(const std::string& folder, bool make) {
   return {};
 }
 
-void socket_turn::take(const std::string& folder) {
-  if (fd_ >= 0) (void)::close(fd_);
-  fd_ = folder.empty() ? -1 : ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  for (int i = 0; fd_ >= 0 && i < 100 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0; ++i) ::usleep(10'000);
-}
-
-std::string free_socket_path(std::string_view name, std::string& why, socket_turn& turn) {
+std::string free_socket_path(std::string_view name, std::string& why) {
   why.clear();
   for (const std::string& folder : socket_folders()) {
     std::string error = folder_error(folder, true);
-    if (error.empty()) turn.take(folder);
     for (int n = 1; error.empty() && n <= 100; ++n) {
       std::string path = folder + '/' + std::string(name) + (n == 1 ? "" : "-" + std::to_string(n)) + ".sock";
       if (path.size() >= sizeof(sockaddr_un::sun_path)) {
@@ -92,6 +84,24 @@ std::string free_socket_path(std::string_view name, std::string& why, socket_tur
     why += (why.empty() ? "" : "; ") + error;
   }
   return {};
+}
+
+placed_listener listen_at_free_path(std::string_view name, int backlog) {
+  placed_listener found;
+  for (int tries = 1;; ++tries) {
+    found.path = free_socket_path(name, found.why);
+    if (found.path.empty()) return found;
+    try {
+      found.at = net::listen("unix:" + found.path, backlog);
+      return found;
+    } catch (const std::system_error& e) {
+      // Somebody else was first at this one, and listens there by now.
+      if (e.code() == std::errc::address_in_use && tries < 100) continue;
+      found.why = found.path + ": " + e.code().message();
+      found.path.clear();
+      return found;
+    }
+  }
 }
 
 }  // namespace leat::control

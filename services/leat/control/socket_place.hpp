@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <leat/net/listener.hpp>
+
 namespace leat::control {
 
 // In their order, whether they are there or not.
@@ -17,24 +19,15 @@ std::vector<std::string> socket_folders();
 // `make`, which makes it.
 std::string folder_error(const std::string& folder, bool make);
 
-// One program at a time chooses a path in a folder and begins to listen there: else two that start together see the
-// same socket of a dead one, and the second removes that of the first. Held as a lock on the folder itself, so nothing
-// is left behind. Who holds it for longer than a second does so for another reason: then it is not waited for.
-class socket_turn {
- public:
-  socket_turn() = default;
-  ~socket_turn() { take({}); }
-  socket_turn(const socket_turn&) = delete;
-  socket_turn& operator=(const socket_turn&) = delete;
-  // Lets go of the one that it has; "": takes no other.
-  void take(const std::string& folder);
-
- private:
-  int fd_ = -1;
-};
-
 // A path in the first folder that can be used, for a deployment of this name: NAME.sock, or NAME-2.sock if
-// somebody listens there. It stays free while the turn is held. Empty: there is none, and `why` says so.
-std::string free_socket_path(std::string_view name, std::string& why, socket_turn& turn);
+// somebody listens there. Empty: there is none, and `why` says so.
+std::string free_socket_path(std::string_view name, std::string& why);
+
+// Listens at such a path, of which programs that start together get one each. Not open: `why`.
+struct placed_listener {
+  net::listener at;
+  std::string path, why;
+};
+placed_listener listen_at_free_path(std::string_view name, int backlog);
 
 }  // namespace leat::control
