@@ -116,6 +116,16 @@ TEST_CASE("high water tells how deep a fiber went, and a discard forgets it") {
   pool.release(s);
 }
 
+TEST_CASE("stacks lie an odd number of pages apart") {
+  const std::size_t page = os_memory::page_size();
+  for (std::size_t size = min_stack_size; size < min_stack_size + 4 * page; size += page) {
+    CAPTURE(size);
+    CHECK(stack_region::stride(size) / page % 2 == 1);
+    CHECK(stack_region::stride(size) >= size + page);
+    CHECK(stack_region::stride(size) <= size + 3 * page);
+  }
+}
+
 TEST_CASE("every stack has what was asked for, wherever in its first page it begins") {
   stack_pool pool;
   stack_error error;

@@ -4,7 +4,8 @@
 //
 //   | guard | stack 0 | guard | stack 1 | ... | reserved, not yet opened ... |
 //
-// (On x86-64 each has a page more than was asked for, somewhere in which it begins; stack_region.cpp.)
+// (On x86-64 each has a page more than was asked for, somewhere in which it begins; above it one may be left out.
+// stack_region.cpp says why.)
 //
 // Space is opened in steps; adjacent steps are one mapping for the kernel. A guard is installed when
 // a stack is first carved: by MADV_GUARD_INSTALL, which costs no mapping, or, where the kernel refuses
