@@ -5,6 +5,7 @@
 #include <exception>
 
 #include <leat/base/atom.hpp>
+#include <leat/base/mutex.hpp>
 #include <leat/base/safety.hpp>
 #include <leat/sched/m_front.hpp>
 #include <leat/sched/stop.hpp>
@@ -133,6 +134,8 @@ class entrance {
   [[gnu::always_inline]] entrance() noexcept {
     m_front* const here = current_front();
     if (here && (g_ = here->cur.load(std::memory_order_relaxed)) != nullptr) [[likely]] {
+      // A G that has lost its P comes out of this on another thread, which then unlocks what it has not locked.
+      check_no_locks_held("the runtime is entered");
       m = here->gate.enter() ? here : enter_slow(here);
     } else {
       plain_thread_enters();

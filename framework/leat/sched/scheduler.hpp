@@ -73,6 +73,7 @@ class scheduler {
   // Marks the entry into the runtime. The caller is a G on `m`; returns the M it is on afterwards,
   // which differs when the P had been retaken.
   static M* enter(M* m) noexcept {
+    check_no_locks_held("the runtime is entered");
     if (m->gate.enter()) [[likely]]
       return m;
     return enter_slow(m);
