@@ -137,16 +137,6 @@ bool scheduler::admit_foreign_g() noexcept {
 
 // --- Where the next G comes from --------------------------------------------------------------------
 
-namespace {
-
-// Without the clock.
-bool may_be_due(P& p) noexcept {
-  const std::int64_t due = p.timers.next();
-  return due != timer_heap::no_timer && !p.round.is_far(due, scheduler::coarse_now());
-}
-
-}  // namespace
-
 bool round::is_special(P& p, scheduler& s) noexcept {
   const round_policy::kind kind = p.round.next(s.idle().queued() > 0);
   if (kind == round_policy::kind::takes_global) {
@@ -155,7 +145,12 @@ bool round::is_special(P& p, scheduler& s) noexcept {
   }
   if (kind != round_policy::kind::looks_at_timers) return false;
   if (s.idle().queued_due() > 0) return true;
-  return may_be_due(p) && p.timers.next() <= now_ns();
+  const std::int64_t due = p.timers.next();
+  if (due == timer_heap::no_timer) return false;
+  if (round_policy::is_far(due, s.coarse_now()) && p.round.trusts_coarse()) return false;
+  const std::int64_t now = now_ns();
+  coarse_clock.store(now, std::memory_order_relaxed);
+  return due <= now;
 }
 
 namespace {
@@ -211,7 +206,8 @@ G* round::find_runnable(M& m) noexcept {
       if (G* const g = w->next(m, p)) return found(m, g);
       p.attention.store(false, std::memory_order_relaxed);  // nobody can run: as in any runtime
     }
-    if (s.idle().queued_due() > 0 || may_be_due(p)) run_due_timers(s, &m, p);
+    if (s.idle().queued_due() > 0 || !round_policy::is_far(p.timers.next(), s.coarse_now()))
+      run_due_timers(s, &m, p);
     if (m.picked) {
       G* g = m.picked;
       m.picked = nullptr;
@@ -228,7 +224,12 @@ G* round::find_runnable(M& m) noexcept {
     if (G* g = take_global(m, p, false)) return found(m, g);
     if (s.io_expected()) {
       poll(m);
-      if (take_polled(m, p)) continue;
+      if (take_polled(m, p)) {
+        // All else was looked at just before.
+        if (!s.simulated()) [[likely]]
+          if (G* const g = next_local(m, p)) return found(m, g);
+        continue;
+      }
     }
     const int passes = s.idle().try_spin(m, spin_limit(s)) ? 4 : (m.searching || once_more ? 1 : 0);
     once_more = false;
