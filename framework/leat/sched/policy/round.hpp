@@ -37,7 +37,7 @@ class round_policy {
     if (round_ % fairness == 0 && global_waits) return kind::takes_global;
     return round_ % timer == 0 ? kind::looks_at_timers : kind::plain;
   }
-  // A timer that is due at `when` is far off by the coarse clock. Neither is negative (timers.cpp).
+  // A timer that is due at `when` is far off by the coarse clock. Neither is negative (sched/timers.cpp).
   static bool is_far(std::int64_t when, std::int64_t coarse) noexcept { return when - coarse > far; }
   // At a look for a timer that is far: the coarse clock is good enough.
   bool trusts_coarse() const noexcept { return round_ % (timer * trust) != 0; }
