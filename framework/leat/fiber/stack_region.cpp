@@ -17,8 +17,8 @@ constexpr std::size_t maps_left_to_program = 4096;
 // Stacks lie at multiples of whole pages, so the same depth of all of them falls into the same few sets of
 // the first cache, and into one in 64 of the second: the innermost frames of some hundred parked fibers push
 // each other out. So they begin 128 bytes (what x86-64 fetches at once) apart, in turn, and are given a page
-// more to do it in. ARCHITECTURE's table of tricks has what that wins; on Neoverse V1 it was 10 % slower, on
-// others it has not been measured.
+// more to do it in. ARCHITECTURE's table of tricks has what that wins, and where it loses; on Neoverse V1 it
+// was 10 % slower, on other AArch64 it has not been measured.
 #if defined(__x86_64__)
 constexpr std::size_t colours = 16, colour_step = 128;
 #else
