@@ -15,6 +15,7 @@
 //
 // # When nobody blocks there
 // An M that wakes with a single G to run leaves nobody behind: a G that ticks once a second shall not cost two wakes. So
+// (g and h go on where a to f of idle_set.hpp end)
 //   g  who passes on the duty to look (idle_set::pass_on) wakes another M only if a timer of another P is due within
 //      two of sysmon's rounds, or if Gs of its P run long (policy/network_share.hpp); and
 //   h  sysmon, which comes within a round of any P that is taken (sysmon.hpp), and then again and again while one is

@@ -14,12 +14,13 @@
 //
 // # Whose P it retakes
 //   a G computes            after its slice; first it is asked to yield, which it does where it next enters the runtime
-//   in a declared           after 20 us; a call with work behind it gave its P away before it began (threads.cpp)
-//   blocking call
-// and only where somebody would use that P: work in its ring, in the global queue, or timers; no other P that is idle;
-// or it is to go (a smaller `procs`). Retaking is `retake` in sysmon.cpp, by the gate of retake_gate.hpp; the P goes to
-// another M at once (idle_set::hand_off_p). The G runs on without one, counted in population::without_p and timed by the
-// overrun patrol, until it enters the runtime: then it takes an idle P or queues (life::rejoin).
+//   in a declared           20 us after sysmon first sees it there, in its next round; a call with work behind it gave its
+//   blocking call           P away before it began (threads.cpp)
+// and only if somebody would use that P, which is so if there is work in its ring or in the global queue, or a timer of its
+// own that is due soon; or if no other P is idle; or if it is to go (a smaller `procs`). Retaking is `retake` in
+// sysmon.cpp, by the gate of retake_gate.hpp; the P goes to another M at once (idle_set::hand_off_p). The G runs on without
+// one, counted in population::without_p and timed by the overrun patrol, until it enters the runtime: then it takes an
+// idle P or queues (life::rejoin).
 //
 // # Deep sleep
 // With all Ps idle there is nothing to watch, until one of them is taken. If that happens when the next timer

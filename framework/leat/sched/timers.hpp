@@ -5,7 +5,7 @@
 //
 // Anyone may run due timers: the P's owner in its round, a thief, sysmon as a last resort. A timer is
 // fired by whoever takes it out of the heap under the lock; cancel takes it out too, so exactly one of
-// the two happens. Firing means handing the G to `ready` after the lock is dropped.
+// the two happens. The G is queued after the lock is dropped (round::run_due_timers).
 //
 // The heap is never moved to another P: a P that set_procs has stopped keeps its timers, and the others
 // look at them as they look at everybody's.

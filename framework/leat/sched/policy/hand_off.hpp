@@ -2,8 +2,9 @@
 //
 // Is another M woken for a G that the running one has readied?
 //
-// Such a G goes to run_next and is usually run a moment later, when its waker parks. Waking another core for it
-// costs as much as a thousand switches, and would tear a talking pair apart; not waking leaves it waiting
+// Such a G goes to run_next; one that was there before goes to the ring, and an M is woken for it as for any other
+// (idle_set::wake_after_push). The one in run_next is usually run a moment later, when its waker parks. Waking another
+// core for it costs as much as a thousand switches, and would tear a talking pair apart; not waking leaves it waiting
 // when the waker goes on computing. So wakes are rationed by success: one that ended in a theft of run_next, after
 // which the waker went on for longer than a wake takes, makes the next one come at once; any other doubles the
 // number of hand-offs until the next. sysmon looks after what is left.
