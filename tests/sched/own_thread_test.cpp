@@ -2,6 +2,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdio>
 #include <set>
 #include <stdexcept>
@@ -35,7 +37,7 @@ TEST_CASE("a G with a thread of its own runs there from beginning to end, throug
       const pid_t mine = thread_id();
       int wrong = 0;
       const auto look = [&] { wrong += thread_id() != mine; };
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < 5; ++i) {
         yield();
         look();
         (void)sleep_for(20us);
@@ -103,6 +105,91 @@ TEST_CASE("a pinned one runs on its CPU") {
       });
       CHECK(own.get());
     }
+  });
+}
+
+namespace {
+
+// Three Gs that must have an M each, started by `start`: where and how these run.
+struct manner {
+  int policy = 0, cpus = 0;
+  bool operator==(const manner&) const = default;
+};
+manner manner_here() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  REQUIRE(::sched_getaffinity(0, sizeof set, &set) == 0);
+  return {::sched_getscheduler(0), CPU_COUNT(&set)};
+}
+template <class F>
+void check_manner_of_three(F start) {
+  const manner ours = manner_here();
+  std::array<manner, 3> theirs{};
+  run_clean(with_procs(4), [&] {
+    std::atomic<int> here{0}, over{0};
+    start([&] {
+      for (manner& m : theirs)
+        go([&] {
+          ++here;
+          while (here < 3) std::this_thread::yield();
+          // It may have been kept off a CPU for one wake, until sysmon's next round (policy/nudge.hpp).
+          (void)eventually_without_entering([&] { return manner_here() == ours; });
+          m = manner_here();
+          ++over;
+        });
+    });
+    CHECK(eventually([&] { return over == 3; }));
+  });
+  for (const manner& m : theirs) {
+    CHECK(m.policy == ours.policy);
+    CHECK(m.cpus == ours.cpus);
+  }
+}
+
+void pin(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(cpu), &one);
+  CHECK(::sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("what such a thread starts is neither pinned nor real-time") {
+  log_catcher log;  // where real-time is not permitted, the other half is tried
+  for (int i = 0; i < 5; ++i)
+    check_manner_of_three([](auto go_all) {
+      spawn({.thread = own_thread{.cpu = allowed_cpus()[0], .priority = 1}}, go_all).get();
+    });
+}
+
+TEST_CASE("nor is what a thread of the program starts that is so") {
+  for (int i = 0; i < 5; ++i)
+    check_manner_of_three([](auto go_all) {
+      std::thread foreign([&] {
+        pin(allowed_cpus()[0]);
+        go_all();
+      });
+      blocking([&] { foreign.join(); });
+    });
+}
+
+TEST_CASE("at max_threads, one begins in the place of such a thread that has ended") {
+  runtime_options o = with_procs(1);
+  o.max_threads = 2;
+  run_clean(o, [] {
+    std::atomic<bool> begun{false}, blocked{false}, ran{false};
+    auto own = spawn({.thread = own_thread{}}, [&] {
+      begun = true;
+      while (!blocked) std::this_thread::yield();  // main gets the P after a slice
+    });
+    while (!begun) yield();
+    go([&] { ran = true; });
+    blocking([&] {
+      blocked = true;
+      CHECK(eventually_without_entering([&] { return ran.load(); }));
+    });
+    own.get();
   });
 }
 

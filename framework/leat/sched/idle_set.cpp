@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <leat/base/clock.hpp>
@@ -17,14 +18,7 @@
 
 namespace leat::sched {
 
-idle_set::idle_set(scheduler& home, const std::vector<unsigned>& cpus) : home_(home) {
-  CPU_ZERO(&cpus_);
-  if (cpus.empty()) {
-    (void)::sched_getaffinity(0, sizeof cpus_, &cpus_);
-  } else {
-    for (const unsigned cpu : cpus) CPU_SET(cpu, &cpus_);
-  }
-}
+idle_set::idle_set(scheduler& home, const std::vector<unsigned>& cpus) : home_(home), threads_from_(cpus) {}
 
 // --- Gs ---------------------------------------------------------------------------------------------
 
@@ -271,7 +265,10 @@ P* idle_set::sleep(M& m) noexcept {
     }
     if (p) return p;
     // All Ps are at work, and will find them.
-    while (G* const g = m.polled.pop_front()) push(g);
+    if (!m.polled.empty()) {
+      push_batch(std::move(m.polled), from::wakes);
+      wake_if_needed();
+    }
   }
 }
 
@@ -306,7 +303,8 @@ void idle_set::barrier_before_look() const noexcept {
 }
 
 void idle_set::wake_one(int busy_cpu) noexcept {
-  if (fetch_policy::puts_off_wake(napping_.load(std::memory_order_relaxed), busy_ps(), CPU_COUNT(&cpus_)))
+  if (fetch_policy::puts_off_wake(napping_.load(std::memory_order_relaxed), busy_ps(),
+                                  threads_from_.cpu_count()))
     return;
   for (;;) {
     int none = 0;
@@ -353,15 +351,20 @@ M* idle_set::claim_m(P& p, bool searching, bool& polls) noexcept {
 // takes the P of a G that computes on, the busy one is that G's.
 void idle_set::nudge(M& m, int busy_cpu) noexcept {
   if (busy_cpu == own_cpu && !this_is_sysmon) busy_cpu = ::sched_getcpu();
-  const auto others = kept_off(busy_cpu, m.rest.last_cpu.load(std::memory_order_relaxed), cpus_);
+  const int slept_on = m.rest.last_cpu.load(std::memory_order_relaxed);
+  if (busy_cpu < 0 || busy_cpu != slept_on) return;  // as a rule, and the kernel need not be asked
+  const std::optional<cpu_set_t> all = threads_from_.cpus();
+  const auto others = all ? kept_off(busy_cpu, slept_on, *all) : std::nullopt;
   if (others && ::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof *others, &*others) == 0)
     m.rest.nudged.store(true, std::memory_order_relaxed);
 }
 
 void idle_set::undo_nudge(M& m) const noexcept {
-  if (m.rest.nudged.load(std::memory_order_relaxed) &&
-      m.rest.nudged.exchange(false, std::memory_order_relaxed))
-    (void)::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof cpus_, &cpus_);
+  if (!m.rest.nudged.load(std::memory_order_relaxed) ||
+      !m.rest.nudged.exchange(false, std::memory_order_relaxed))
+    return;
+  if (const std::optional<cpu_set_t> all = threads_from_.cpus())
+    (void)::sched_setaffinity(m.tid.load(std::memory_order_relaxed), sizeof *all, &*all);
 }
 
 // On its own thread. sysmon notes what it has done after it has done it: a note that this misses is found the
@@ -384,7 +387,6 @@ bool idle_set::start_m(P& p, bool searching, int busy_cpu) noexcept {
   }
   if (!m) {
     // At the limit, whoever is left over is asked again below.
-    if (home_.quarantine().any_guarded()) home_.threads().want_spare();
     if (home_.new_thread(&p, searching, nullptr)) return true;
     lock_guard hold(lock_);
     m = claim_m(p, searching, polls);

@@ -7,13 +7,13 @@
 // or have been given one to do so). idle_ps_, busy_ps_, searching_ and bursting_ change by seq_cst
 // read-modify-writes.
 //
-// Submitter                                    M without work
-//  1 pushes the G                               a takes the lock, looks at the global queue
-//  2 full barrier                               b puts its P on the idle list, idle_ps_ + 1, unlocks
-//  3 reads idle_ps_ and searching_              c searching_ - 1 if it searched
-//  4 wakes one M if a P is idle and             d full barrier
-//    nobody searches: searching_ 0 -> 1 by CAS, e looks at all rings, the global queue, the timers
-//    a P from the idle list, an M for it        f sleeps; or takes an idle P back and starts over
+// Submitter                                   | M without work
+//  1 pushes the G                             |  a takes the lock, looks at the global queue
+//  2 full barrier                             |  b puts its P on the idle list, idle_ps_ + 1, unlocks
+//  3 reads idle_ps_ and searching_            |  c searching_ - 1 if it searched
+//  4 wakes one M if a P is idle and           |  d full barrier
+//    nobody searches: searching_ 0 -> 1 by    |  e looks at all rings, the global queue, the timers
+//    CAS, a P from the idle list, an M for it |  f sleeps; or takes an idle P back and starts over
 //
 // Forbidden: the G is queued, a P is idle, and nobody searches or will look. If 3 comes before b or c, the full
 // barriers make e see 1. If 3 comes after both, 4 wakes. In 4, a searcher that exists will look at
@@ -40,9 +40,9 @@
 // tests/sched/wake_test.cpp.
 //
 // # The lock
-// Held for a few instructions; never around a switch, a system call or user code.
+// Held for a few instructions, but where Gs are moved in batches and where an M is about to sleep (it looks at all rings
+// once more); never around a switch, a system call or user code.
 #pragma once
-#include <sched.h>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +52,7 @@
 #include <leat/base/mutex.hpp>
 #include <leat/sched/g.hpp>
 #include <leat/sched/global_queue.hpp>
+#include <leat/sched/home_thread.hpp>
 #include <leat/sched/m.hpp>
 #include <leat/sched/p.hpp>
 
@@ -116,7 +117,8 @@ class idle_set {
   P* given_p(M& m) noexcept;
 
   // --- Waking --------------------------------------------------------------------------------------
-  static constexpr int own_cpu = -1;
+  // The CPU of the caller, which computes on; nobody's: the caller is about to block.
+  static constexpr int own_cpu = -1, no_cpu = -2;
   void wake_if_needed(int busy_cpu = own_cpu) noexcept;
   void wake_one(int busy_cpu = own_cpu) noexcept;
   void wake_after_push(P& p) noexcept;
@@ -130,7 +132,7 @@ class idle_set {
   static void be_prompt_again(M& m) noexcept;
   // h of polling.hpp, on sysmon's thread. `long_run`: some G has computed for a while.
   void watch_the_rest(bool long_run) noexcept;
-  const cpu_set_t& cpus() const noexcept { return cpus_; }
+  const home_thread& threads_from() const noexcept { return threads_from_; }
   std::uint64_t wakes() const noexcept { return wakes_.load(std::memory_order_relaxed); }
 
   // --- Searching -----------------------------------------------------------------------------------
@@ -173,7 +175,7 @@ class idle_set {
   bool work_visible() const noexcept;
 
   scheduler& home_;
-  cpu_set_t cpus_;
+  const home_thread threads_from_;
   std::atomic<std::uint64_t> wakes_{0};
 
   alignas(64) atom<int> idle_ps_{0};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 
+#include <leat/fiber/stack_error.hpp>
 #include <leat/sched/g.hpp>
 #include <leat/sched/m.hpp>
 
@@ -12,8 +13,8 @@ namespace leat::sched::life {
 
 // threads.cpp
 // A G's stack is chosen at its first run, so that many spawned Gs share few warm stacks. False: there is none; nothing
-// has changed.
-bool give_stack(M& m, G& g) noexcept;
+// has changed; `why` is told the reason.
+bool give_stack(M& m, G& g, fiber::stack_error* why = nullptr) noexcept;
 // A G enters the runtime and sysmon has retaken its P: it takes an idle P or is queued; a fenced one ends here.
 M* rejoin(M* m) noexcept;
 // On g0, inside the runtime: the thread has left the stack of its fenced G, by itself or in the handler.

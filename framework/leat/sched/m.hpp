@@ -53,8 +53,10 @@ struct m_hung {
 struct alignas(64) M : m_front {
   explicit M(scheduler& s) : m_front(s) {}
 
-  atom<bool> yield_asked{false};  // sysmon: the slice is over
-  G* picked = nullptr;            // chosen by a parking G for g0 to deal with
+  // Who is to yield where it next comes in: whose slice is over, by the turn of its P, plus 1; anybody; nobody.
+  static constexpr std::uint64_t nobody = 0, anybody = UINT64_MAX;
+  atom<std::uint64_t> yield_asked{nobody};
+  G* picked = nullptr;  // chosen by a parking G for g0 to deal with
   g0_call call;
   std::atomic<G*> caller{nullptr};  // the G for which g0 runs a blocking call
   bool searching = false;           // counted in idle_set::searching_

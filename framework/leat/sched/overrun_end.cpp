@@ -128,7 +128,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   runs_[runs_noted_++ % most_runs] = {m.tid.load(std::memory_order_relaxed), &g};
   s_.quarantine().out_settled(*w.guard);
   m.hung.apart.store(true, std::memory_order_relaxed);
-  m.yield_asked.store(false, std::memory_order_relaxed);
+  m.yield_asked.store(M::nobody, std::memory_order_relaxed);
   s_.threads().set_apart();
   s_.quarantine().fence();
   // Before an M is woken: what it does first is to look at these (keep_spare).

@@ -211,7 +211,7 @@ bool take_last_p(M& m) noexcept {
     if (!m.p.load(std::memory_order_relaxed)) return true;
     // One that goes in and out can be inside each time we ask. Then the request makes it give way at its next
     // entry, and g0 ends the thread.
-    m.yield_asked.store(true, std::memory_order_relaxed);
+    m.yield_asked.store(M::anybody, std::memory_order_relaxed);
     if (m.gate.try_borrow()) {
       if (P* p = m.p.exchange(nullptr, std::memory_order_relaxed)) {
         p->m.store(nullptr, std::memory_order_relaxed);

@@ -20,11 +20,13 @@ M* scheduler::enter_slow(M* m) noexcept {
     m->gate.arm();
     return w->gives_way(*m) ? round::requeue(m) : m;
   }
-  if (m->yield_asked.load(std::memory_order_relaxed)) {
-    m->yield_asked.store(false, std::memory_order_relaxed);
-    return round::requeue(m);
-  }
-  return m;
+  const std::uint64_t asked = m->yield_asked.load(std::memory_order_relaxed);
+  if (asked == M::nobody) return m;
+  m->yield_asked.store(M::nobody, std::memory_order_relaxed);
+  const P* const p = m->p.load(std::memory_order_relaxed);
+  const bool is_meant =
+      asked == M::anybody || (p && p->turn.load(std::memory_order_relaxed) + std::uint64_t{1} == asked);
+  return is_meant ? round::requeue(m) : m;
 }
 
 M* scheduler::pass(M* m) noexcept { return m->gate.pass() == retake_gate::entry::lost ? life::rejoin(m) : m; }
@@ -278,7 +280,7 @@ M* scheduler::yield(M* m, bool waking) noexcept {
   if (m->locked_g) return round::requeue(m);
   // Nobody else here: g0 would only find this G again, unless others wait in the global queue.
   if (!p.run_next.load(std::memory_order_relaxed) && p.ring.empty()) {
-    if (idle_.queued() == 0 && p.timers.next() == timer_heap::no_timer &&
+    if (idle_.queued() == 0 && round_policy::is_far(p.timers.next(), coarse_now()) &&
         !p.attention.load(std::memory_order_relaxed)) {
       bump(p.count.yields);
       return m;

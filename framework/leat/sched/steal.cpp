@@ -93,8 +93,10 @@ G* steal_run_next(P& victim) noexcept {
     G* g = nullptr;
     if (owner->p.load(std::memory_order_relaxed) == &victim) {
       g = victim.run_next.load(std::memory_order_relaxed);
-      victim.run_next.store(nullptr, std::memory_order_relaxed);
-      victim.hand_off.stolen(now_ns());
+      if (g) {
+        victim.run_next.store(nullptr, std::memory_order_relaxed);
+        victim.hand_off.stolen(now_ns());
+      }
     }
     owner->gate.give_back();
     return g;

@@ -211,8 +211,9 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   const std::int64_t limit = status == p_status::syscall ? shortest_nap : s_.options().slice.count();
   M* const m = p.m.load(std::memory_order_acquire);  // pairs with acquire_p
   if (!m) return false;
-  // Its G computes there and goes on doing so: not the place for the M that is to run the others.
-  const int busy_cpu = m->rest.last_cpu.load(std::memory_order_relaxed);
+  // A G that computes goes on doing so there: not the place for the M that is to run the others.
+  const int busy_cpu =
+      status == p_status::running ? m->rest.last_cpu.load(std::memory_order_relaxed) : idle_set::no_cpu;
   if (ran < limit) {
     if (status == p_status::running) slice_ends_ = std::min(slice_ends_, p.seen_at + limit);
     if (queued && s_.idle().idle_ps() > 0) s_.idle().wake_if_needed(busy_cpu);
@@ -227,18 +228,17 @@ bool sysmon::retake(P& p, std::int64_t now) noexcept {
   // Nobody would use the P: leave it where it is.
   const bool wanted = queued || s_.idle().queued() > 0 || s_.idle().idle_ps() == 0 ||
                       p.retire.load(std::memory_order_relaxed);
-  if (!wanted && p.timers.next() == timer_heap::no_timer) return false;
-  if (status == p_status::running) m->yield_asked.store(true, std::memory_order_relaxed);
+  if (!wanted && round_policy::is_far(p.timers.next(), now)) return false;
+  if (status == p_status::running) m->yield_asked.store(turn + std::uint64_t{1}, std::memory_order_relaxed);
   if (!m->gate.try_borrow()) {
-    p.seen_at = now;  // it was in the runtime, or came in: it yields there
+    p.seen_at = now;  // it was in the runtime, or came in: if it is the same turn, it yields there
     return true;
   }
   if (m->p.load(std::memory_order_relaxed) != &p || p.turn.load(std::memory_order_relaxed) != turn) {
-    m->yield_asked.store(false, std::memory_order_relaxed);  // that was for another G
     m->gate.give_back();
-    return false;
+    return false;  // the question was for another G
   }
-  m->yield_asked.store(false, std::memory_order_relaxed);
+  m->yield_asked.store(M::nobody, std::memory_order_relaxed);
   const G* g = m->cur.load(std::memory_order_relaxed);
   if (!g) g = m->caller.load(std::memory_order_relaxed);
   p.events.add(event_kind::retaken, g ? g->id : 0);
@@ -269,7 +269,8 @@ bool sysmon::look_at_timers(std::int64_t now) noexcept {
 }
 
 // Where no further thread is to be had, an M that is about to sleep usually takes the P a moment later. When
-// that does not happen: by now there may be one to be had, or else it is reported.
+// that does not happen: by now there may be one to be had (one that ends hands its P on while it still counts), or else
+// it is reported.
 void sysmon::look_for_waiting_work(std::int64_t now) noexcept {
   const bool at_limit = s_.threads().full_since() != 0;
   if (!at_limit && !s_.threads().starter().ever_refused()) return;
@@ -280,7 +281,7 @@ void sysmon::look_for_waiting_work(std::int64_t now) noexcept {
   if (!stuck) stuck_since_ = 0;
   if (!stuck) return;
   if (stuck_since_ == 0) stuck_since_ = now;
-  if (s_.threads().starter().ever_refused()) s_.idle().wake_if_needed();
+  if (s_.threads().starter().ever_refused() || !s_.threads().is_full()) s_.idle().wake_if_needed();
   if (limit_told_ || !at_limit || now - stuck_since_ < 50 * ms) return;
   limit_told_ = true;
   log_warning(

@@ -57,10 +57,16 @@ int thread_start::start(void* (*body)(void*), void* arg) noexcept {
     e = ::pthread_create(&handle, &attributes, body, arg);
     ::pthread_attr_destroy(&attributes);
   }
-  if (e != 0) error_.store(e, std::memory_order_relaxed);
-  if (e != 0 || refused_at_.load(std::memory_order_relaxed) != 0)
-    refused_at_.store(e != 0 ? real_now_ns() : 0, std::memory_order_relaxed);
+  if (e != 0)
+    refused(e);
+  else if (refused_at_.load(std::memory_order_relaxed) != 0)
+    refused_at_.store(0, std::memory_order_relaxed);
   return e;
+}
+
+void thread_start::refused(int error) noexcept {
+  error_.store(error, std::memory_order_relaxed);
+  refused_at_.store(real_now_ns(), std::memory_order_relaxed);
 }
 
 std::string thread_start::what_to_raise() {

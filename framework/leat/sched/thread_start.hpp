@@ -26,6 +26,8 @@ class thread_start {
   bool pauses() const noexcept;
   // 0, or an errno value. The thread may have ended when this returns.
   int start(void* (*body)(void*), void* arg) noexcept;
+  // As if start had been refused: there was no memory for what it needs.
+  void refused(int error) noexcept;
   // Says that start has failed with `error`, the first time. `threads`: those that go on.
   void tell_once(int error, unsigned threads) noexcept;
   // Some thread has been refused so far.

@@ -116,9 +116,10 @@ fiber::stack* stack_for(P& p, const G& g, fiber::stack_error& error) noexcept {
 
 }  // namespace
 
-bool life::give_stack(M& m, G& g) noexcept {
+bool life::give_stack(M& m, G& g, fiber::stack_error* why) noexcept {
   fiber::stack_error error;
   fiber::stack* const s = stack_for(*m.p.load(std::memory_order_relaxed), g, error);
+  if (!s && why) *why = error;
   if (!s) return false;
   if (m.sched.options().stack_census) fiber::census::begin(*s);
   s->set_label(g.label());
@@ -155,9 +156,9 @@ void run_call(M& m) noexcept {
     // A declared blocking call with work waiting: the P goes at once.
     p->events.add(event_kind::handed_off, g->id);
     m.p.store(nullptr, std::memory_order_relaxed);
-    s.idle().hand_off_p(*p);
+    s.idle().hand_off_p(*p, idle_set::no_cpu);
   } else {
-    // sysmon takes it after its shortest nap, 20 us, through the gate.
+    // sysmon takes it through the gate in its next round (sysmon.hpp): after 20 us, or up to `lag` of a calm program.
     p->status.store(p_status::syscall, std::memory_order_relaxed);
   }
   m.caller.store(g, std::memory_order_relaxed);
@@ -231,7 +232,7 @@ void keep_spare(scheduler& s) noexcept {
 void life::back_from_fence(M& m) noexcept {
   G* const g = m.cur.load(std::memory_order_relaxed);
   m.cur.store(nullptr, std::memory_order_relaxed);
-  m.yield_asked.store(false, std::memory_order_relaxed);
+  m.yield_asked.store(M::nobody, std::memory_order_relaxed);
   if (m.locked_g) m.locked_over = true;
   g->watch.load(std::memory_order_relaxed)->fate.store(thread_fate::back, std::memory_order_relaxed);
   m.sched.quarantine().back();
@@ -240,7 +241,7 @@ void life::back_from_fence(M& m) noexcept {
 M* life::rejoin(M* m) noexcept {
   scheduler& s = m->sched;
   if (is_fenced(*m->cur.load(std::memory_order_relaxed))) end_fenced(*m);
-  m->yield_asked.store(false, std::memory_order_relaxed);
+  m->yield_asked.store(M::nobody, std::memory_order_relaxed);
   s.idle().be_prompt_again(*m);
   if (s.is_done()) {
     // main itself, which computed for long before it returned: it ends without a P.
@@ -262,15 +263,8 @@ M* life::rejoin(M* m) noexcept {
 namespace {
 
 void run_g(M& m, G* g) noexcept {
-  if (!g->ctx.stack && !life::give_stack(m, *g)) {
-    // Asked again for the reason; it may work by now, which is as good.
-    fiber::stack_error error;
-    P& p = *m.p.load(std::memory_order_relaxed);
-    fiber::stack* const s = stack_for(p, *g, error);
-    if (!s) return life::fail_to_start(m, *g, failure_of([&] { throw fiber::out_of_stacks(error); }));
-    s->region().give(s, s, 1);
-    return run_g(m, g);
-  }
+  if (fiber::stack_error why; !g->ctx.stack && !life::give_stack(m, *g, &why))
+    return life::fail_to_start(m, *g, failure_of([&] { throw fiber::out_of_stacks(why); }));
   P* const p = m.p.load(std::memory_order_relaxed);
   g->become(g_status::running);
   p->events.add(event_kind::run, g->id);
@@ -303,7 +297,7 @@ void g0_loop(M& m) noexcept {
       if (m.locked_over || m.picked != g) {
         P& p = *m.p.load(std::memory_order_relaxed);
         m.p.store(nullptr, std::memory_order_relaxed);
-        s.idle().hand_off_p(p);
+        s.idle().hand_off_p(p, idle_set::no_cpu);
         if (m.locked_over) return;
         continue;
       }
@@ -336,11 +330,8 @@ void* thread_main(void* arg) {
   (void)::pthread_setname_np(::pthread_self(), name);
   // Sleeps end when asked, not up to 50 us later.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  s.idle().threads_from().settle_here();
   (void)make_prompt();  // whoever started it may be unhurried
-  if (!s.options().cpus.empty()) {
-    if (const int e = ::pthread_setaffinity_np(::pthread_self(), sizeof(cpu_set_t), &s.idle().cpus()))
-      log_warning("sched", "cpus: the kernel refused the affinity: {}", std::strerror(e));
-  }
   if (m.locked_g) apply_own_thread(*m.locked_g);
   P* const p = m.rest.next_p;
   m.rest.next_p = nullptr;
@@ -359,13 +350,17 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (is_done() || (!locked && threads_.starter().pauses())) return nullptr;
   // Made first: under a spinlock nothing is allocated.
   auto fresh = std::unique_ptr<M>(new (std::nothrow) M(*this));
-  if (!fresh || !fresh->locks) return nullptr;
+  if (!fresh || !fresh->locks) {
+    threads_.starter().refused(ENOMEM);
+    return nullptr;
+  }
   pthread_t old{};
   M* const m = threads_.begin(std::move(fresh), old, coarse_now());
   if (!m) return nullptr;
   if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
   m->asked.under_way.store(0, std::memory_order_relaxed);  // one for the thread before has gone with it
   m->rest.unhurried.store(false, std::memory_order_relaxed);
+  m->rest.nudged.store(false, std::memory_order_relaxed);
   m->picked = locked;
   m->rest.next_p = p;
   m->rest.next_searching = searching;
@@ -378,7 +373,11 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   } catch (const std::bad_alloc&) {
     m->loot.clear();
   }
-  const int e = m->loot.empty() ? ENOMEM : threads_.starter().start(thread_main, m);
+  int e = ENOMEM;
+  if (!m->loot.empty())
+    e = threads_.starter().start(thread_main, m);
+  else
+    threads_.starter().refused(e);
   if (e == 0) return m;  // it notes its handle itself, and may have ended by now
   if (locked) locked->more.locked_m = nullptr;
   threads_.end(*m);
