@@ -198,10 +198,15 @@ TEST_CASE("with sync = each a power cut takes nothing whose send has returned") 
     leat::run([&] {
       life l(t.file(), {.sync = 0ns}, full::block, 4, faulty_disk::name);
       disk.cut_at = cut;
-      while (!disk.off &&
-             l.writer().send_until(reading_of(sent + 1), deadline(now() + 1s)) == send_status::sent)
-        ++sent;
-      REQUIRE(disk.off);
+      stop_source stop;
+      std::atomic<bool> over{false};
+      go({.name = "sender", .stop = stop}, [&over, &sent, w = l.writer()] {
+        while (w.send(reading_of(sent + 1)) == send_status::sent) ++sent;
+        over = true;
+      });
+      REQUIRE(in_time([&] { return disk.off.load(); }));
+      stop.request_stop();  // what is under way would wait for the disk
+      REQUIRE(in_time([&] { return over.load(); }));
       (void)l.finish();
     });
     disk.power_cut([&] { return below(4) < keeps; });
