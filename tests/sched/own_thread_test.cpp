@@ -174,6 +174,34 @@ TEST_CASE("nor is what a thread of the program starts that is so") {
     });
 }
 
+TEST_CASE("a real-time thread that gives on nothing of that has ordinary Ms") {
+  // It takes a right to become real-time; the flag alone, at the ordinary policy, takes none.
+  for (const int policy : {SCHED_FIFO, SCHED_BATCH, SCHED_OTHER}) {
+    CAPTURE(policy);
+    const sched_param param{.sched_priority = policy == SCHED_FIFO ? 1 : 0};
+    bool tried = false;
+    std::array<int, 3> theirs{};
+    std::thread home([&] {
+      tried = ::sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) == 0;
+      if (!tried) return;
+      (void)leat::run(with_procs(4), [&] {
+        std::atomic<int> here{0}, over{0};
+        for (int& one : theirs)
+          go([&] {
+            ++here;
+            while (here < 3) std::this_thread::yield();
+            one = ::sched_getscheduler(0);
+            ++over;
+          });
+        CHECK(eventually([&] { return over == 3; }));
+      });
+    });
+    home.join();
+    if (!tried) MESSAGE("this policy is not permitted here");
+    for (const int one : theirs) CHECK((!tried || one == (policy == SCHED_FIFO ? SCHED_OTHER : policy)));
+  }
+}
+
 TEST_CASE("at max_threads, one begins in the place of such a thread that has ended") {
   runtime_options o = with_procs(1);
   o.max_threads = 2;

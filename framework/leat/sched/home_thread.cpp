@@ -27,6 +27,15 @@ policy policy_of(pid_t tid) noexcept {
   return p;
 }
 
+// What a thread has from the one that starts it: of one that asks the kernel to give on nothing real-time, the ordinary policy.
+policy inherited_from(pid_t tid) noexcept {
+  policy p = policy_of(tid);
+  if (p.number < 0 || (p.number & SCHED_RESET_ON_FORK) == 0) return p;
+  p.number &= ~SCHED_RESET_ON_FORK;
+  if (p.number != SCHED_BATCH && p.number != SCHED_IDLE) p = {SCHED_OTHER, {}};
+  return p;
+}
+
 }  // namespace
 
 home_thread::home_thread(const std::vector<unsigned>& cpus) noexcept
@@ -53,7 +62,7 @@ void home_thread::settle_here() const noexcept {
       log_warning("sched", "cpus: the kernel refused the affinity: {}", std::strerror(errno));
   }
   // Where they are alike, nothing that a thread may not set is set.
-  const policy home = policy_of(tid_);
+  const policy home = inherited_from(tid_);
   if (home.number >= 0 && !(home == policy_of(0))) (void)::sched_setscheduler(0, home.number, &home.param);
 }
 
