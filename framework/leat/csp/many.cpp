@@ -43,7 +43,7 @@ recv_status received_by(ending e) noexcept {
   return e == ending::stopped ? recv_status::stopped : recv_status::timeout;
 }
 
-send_status sent_by(ending e) noexcept {
+send_status send_status_of(ending e) noexcept {
   if (e == ending::done) [[likely]]
     return send_status::sent;
   if (e == ending::closed) return send_status::closed;
@@ -98,7 +98,7 @@ LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from
                                                          without_end) LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (!in.m) [[unlikely]]
     return wait_to_send(in, from, forever);
-  const send_status s = sent_by(wait_plain_biased(in, lock_, senders_, from, wait_reason::send, c_name()));
+  const send_status s = send_status_of(wait_plain_biased(in, lock_, senders_, from, wait_reason::send, c_name()));
   in.leave();
   if (s == send_status::stopped) [[unlikely]]
     throw_if_insisted();
@@ -131,7 +131,7 @@ recv_status many_base::wait_to_receive_inside(entrance& in, void* to,
 
 send_status many_base::wait_to_send_inside(entrance& in, void* from,
                                            std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
-  return sent_by(wait_and_unlock(in, lock_, senders_, from, wait_reason::send, until, c_name()));
+  return send_status_of(wait_and_unlock(in, lock_, senders_, from, wait_reason::send, until, c_name()));
 }
 
 // --- Through the interface --------------------------------------------------------------------------

@@ -121,7 +121,7 @@ struct lesson {
   std::uintptr_t seen[most_learnt] = {};
   std::size_t n = 0;
 };
-lesson* volatile now = nullptr;
+lesson* volatile taught = nullptr;
 int (*to_learn_from)(const sigset_t*) = nullptr;  // null: nothing, or nothing more
 
 LEAT_UNWATCHED _Unwind_Reason_Code look(_Unwind_Context* context, void* arg) {
@@ -140,7 +140,7 @@ LEAT_UNWATCHED _Unwind_Reason_Code look(_Unwind_Context* context, void* arg) {
 }
 
 LEAT_UNWATCHED void on_lesson(int, siginfo_t*, void* context) {
-  lesson* const l = now;
+  lesson* const l = taught;
   if (!l || l->listens == 0) return;
   l->listens = 0;
   const interrupted p = place_of(static_cast<ucontext_t*>(context));
@@ -159,7 +159,7 @@ void learn(int signal, int (*suspend)(const sigset_t*), lesson& l) noexcept {
   sigfillset(&hear.sa_mask);
   if (::pthread_sigmask(SIG_BLOCK, &ours, &before) != 0) return;
   if (fiber::real_sigaction()(signal, &hear, &was) == 0) {
-    now = &l;
+    taught = &l;
     // Pending from here on, for this thread alone: the call below does not wait.
     if (::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal) == 0) {
       sigset_t others = before;
@@ -170,7 +170,7 @@ void learn(int signal, int (*suspend)(const sigset_t*), lesson& l) noexcept {
     }
     // If the call was refused, the signal comes here, and is not heard.
     (void)::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
-    now = nullptr;
+    taught = nullptr;
     (void)fiber::real_sigaction()(signal, &was, nullptr);
   }
   (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -18,7 +18,7 @@ constexpr std::size_t most_lines = 20;
 
 constexpr std::size_t whole_channel = static_cast<std::size_t>(-1);
 
-std::vector<config::index> processes_of(const std::vector<config::endpoint>& ends) {
+std::vector<config::index> their_processes(const std::vector<config::endpoint>& ends) {
   std::vector<config::index> all;
   all.reserve(ends.size());
   for (const config::endpoint& e : ends) all.push_back(e.process);
@@ -48,9 +48,9 @@ void deadlock_watch::ask(const any_channel& end, std::vector<csp::waiting_g>& to
 std::vector<std::vector<config::index>> deadlock_watch::helpers(config::index channel, bool sends,
                                                                 std::size_t share) const {
   const config::channel_plan& c = plan_.channels[channel];
-  if (!sends) return {processes_of(c.writers)};
+  if (!sends) return {their_processes(c.writers)};
   const std::vector<any_channel>& shares = wires_.shares(channel);
-  if (share == whole_channel && shares.empty()) return {processes_of(c.readers)};
+  if (share == whole_channel && shares.empty()) return {their_processes(c.readers)};
   // Each reader that holds the sender up has to make room.
   std::vector<std::vector<config::index>> groups;
   for (std::size_t r = 0; r < shares.size(); ++r) {

@@ -12,7 +12,7 @@
 namespace leat::stock {
 namespace {
 
-std::optional<unsigned> whole_number(std::string_view text) {
+std::optional<unsigned> unsigned_number(std::string_view text) {
   unsigned n = 0;
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, n);
@@ -101,7 +101,7 @@ class endpoint_parser {
     const std::string_view key = text.substr(0, equals);
     const std::string_view v = equals == std::string_view::npos ? "" : text.substr(equals + 1);
     const auto number = [&](unsigned least, unsigned most) {
-      const std::optional<unsigned> n = whole_number(v);
+      const std::optional<unsigned> n = unsigned_number(v);
       if (!n || *n < least || *n > most)
         wrong(std::string(key) + " is a number from " + std::to_string(least) + " to " +
               std::to_string(most) + ", not " + leat::in_quotes(v));
