@@ -303,14 +303,14 @@ TEST_CASE("where a process hangs is told by name") {
   log_catcher log;
   const config::plan p = plan_of(
       // Long enough that a machine which stands still while the process starts is not taken for the hang.
-      "[service]\nname = \"s\"\n[process.p]\nuse = \"acts\"\nhang = \"300ms\"\ngrace = \"100ms\"\nrestart = { "
-      "backoff = "
-      "[\"0\", \"0\"] }\n");
+      "[service]\nname = \"s\"\n[process.p]\nuse = \"acts\"\nhang = \"300ms\"\ngrace = \"100ms\"\n"
+      "restart = { backoff = [\"0\", \"0\"] }\n");
   act_runs = 0;
   act = [&log](int run, const in<number>&) {
     if (run == 1) spin();
     // Afterwards, by a G of its own.
-    CHECK(eventually([&] { return log.said(" stood in ") && log.said("leat::services::test::acts::run()"); }));
+    CHECK(
+        eventually([&] { return log.said(" stood in ") && log.said("leat::services::test::acts::run()"); }));
   };
   const ledger l = run_plan(p);
   CHECK(exit_code(l) == 0);

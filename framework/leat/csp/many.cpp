@@ -98,7 +98,8 @@ LEAT_RETURNS_BY_JUMP send_status many_base::wait_to_send(entrance in, void* from
                                                          without_end) LEAT_NO_THREAD_SAFETY_ANALYSIS {
   if (!in.m) [[unlikely]]
     return wait_to_send(in, from, forever);
-  const send_status s = send_status_of(wait_plain_biased(in, lock_, senders_, from, wait_reason::send, c_name()));
+  const send_status s =
+      send_status_of(wait_plain_biased(in, lock_, senders_, from, wait_reason::send, c_name()));
   in.leave();
   if (s == send_status::stopped) [[unlikely]]
     throw_if_insisted();
