@@ -57,6 +57,23 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP drain, print the ledger and end with 0, an
   }
 }
 
+TEST_CASE("with nohup it outlives its terminal") {
+  const scratch_folder folder;
+  const notify_socket systemd(folder.path() + "/notify");
+  program p(
+      {"/usr/bin/env", "nohup", pipeline, "run", folder.file("load.toml", endless("1ms", "latest", "30s"))},
+      {systemd.variable(), "WATCHDOG_USEC=200000"});
+  REQUIRE(systemd.next() == "READY=1");
+  p.signal(SIGHUP);
+  for (int i = 0; i < 5; ++i) CHECK(systemd.next() == "WATCHDOG=1");
+  p.signal(SIGTERM);
+  std::string told;
+  while ((told = systemd.next()) == "WATCHDOG=1") {
+  }
+  CHECK(told == "STOPPING=1");
+  CHECK(p.end() == 0);
+}
+
 TEST_CASE("a reader of its output that goes away ends nothing: it goes on, and drains when it is told to") {
   const scratch_folder folder;
   const notify_socket systemd(folder.path() + "/notify");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A service whose stderr is a full pipe that nobody reads. Nothing but lines of the log is lost, and those are
-// counted: a process that hangs is replaced, systemd's watchdog is fed, SIGTERM is answered.
+// A service whose stderr is a full pipe that nobody reads, or a terminal that somebody has stopped. Nothing but lines of the
+// log is lost, and those are counted: a process that hangs is replaced, systemd's watchdog is fed, SIGTERM is answered.
 #include <sys/ioctl.h>
 #include <algorithm>
 #include <cstdlib>
@@ -69,8 +69,11 @@ namespace {
 // It runs in a folder of its own, with systemd at its socket and nobody at its stderr.
 class stalled {
  public:
-  explicit stalled(const std::string& toml)
-      : systemd(folder.path() + "/notify"), written(folder.file("run.toml", "leat = 1\n" + toml)) {}
+  explicit stalled(const std::string& toml, program::at where = program::at::pipe)
+      : systemd(folder.path() + "/notify"),
+        written(folder.file("run.toml", "leat = 1\n" + toml)),
+        runs({"/proc/self/exe", "--leat-child", "runs_a_service"},
+             {systemd.variable(), "WATCHDOG_USEC=200000", "STALLED_FOLDER=" + folder.path()}, where) {}
 
   bool leaves(const std::string& name) const {
     return waits([&] { return std::filesystem::exists(folder.path() + '/' + name); });
@@ -114,8 +117,7 @@ class stalled {
   scratch_folder folder;
   notify_socket systemd;
   std::string written;
-  program runs{{"/proc/self/exe", "--leat-child", "runs_a_service"},
-               {systemd.variable(), "WATCHDOG_USEC=200000", "STALLED_FOLDER=" + folder.path()}};
+  program runs;
 };
 
 const std::string talks_and_hangs = R"(
@@ -142,6 +144,37 @@ TEST_CASE("with a stderr that takes nothing, one that hangs is replaced, and the
   REQUIRE(s.systemd.next() == "READY=1");
   CHECK(s.leaves("replaced"));
   CHECK(s.is_fed());
+  s.runs.signal(SIGTERM);
+  CHECK(s.is_stopping());
+  CHECK(s.ends_unread());
+  CHECK(s.runs.end() == 0);
+}
+
+TEST_CASE("at a terminal that somebody has stopped, the host and all others go on") {
+  if (fiber::under_tsan) return;
+  stalled s("[supervisor]\nhost_hang = \"1s\"\n" + std::string(talks_and_hangs), program::at::terminal);
+  REQUIRE(s.systemd.next() == "READY=1");
+  REQUIRE(s.runs.says("talk"));
+  REQUIRE(::write(s.runs.descriptor(), "\023", 1) == 1);  // Ctrl-S
+  CHECK(s.leaves("replaced"));
+  // Several times as long as the host may make no step. Each second its status line comes round.
+  for (int i = 0; i < 6; ++i) CHECK(s.is_fed());
+  REQUIRE(::write(s.runs.descriptor(), "\021", 1) == 1);  // Ctrl-Q
+  CHECK(s.runs.says(" lines of the log were lost here"));
+  s.runs.signal(SIGTERM);
+  CHECK(s.runs.end() == 0);
+}
+
+TEST_CASE("a terminal that nobody reads has little room, and its program ends by itself") {
+  if (fiber::under_tsan) return;
+  stalled s(talks_and_hangs, program::at::terminal);
+  REQUIRE(s.systemd.next() == "READY=1");
+  CHECK(s.leaves("replaced"));
+  for (int i = 0; i < 4; ++i) {
+    char some[100];
+    CHECK(::read(s.runs.descriptor(), some, sizeof some) > 0);
+    CHECK(s.is_fed());
+  }
   s.runs.signal(SIGTERM);
   CHECK(s.is_stopping());
   CHECK(s.ends_unread());

@@ -5,12 +5,15 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+
+#include <leat/base/write_now.hpp>
 
 namespace leat {
 
@@ -127,21 +130,22 @@ text_buffer& append_elapsed(text_buffer& t, std::int64_t ns) noexcept {
 
 bool write_text(int fd, std::string_view text, int patience_ms) noexcept {
   const int kept = errno;
-  // A pipe with room takes so much at once, or says that it has none.
-  constexpr std::size_t at_once = 4096;
+  int waited_ms = 0;  // since it last took something
   while (!text.empty()) {
-    pollfd room{fd, POLLOUT, 0};
-    if (patience_ms != no_end_of_patience) {
-      const int ready = ::poll(&room, 1, patience_ms);
-      if (ready == 0) break;
-      if (ready < 0 && errno == EINTR) continue;
-    }
-    const ssize_t written = ::write(
-        fd, text.data(), patience_ms == no_end_of_patience ? text.size() : std::min(text.size(), at_once));
+    const bool waits = patience_ms == no_end_of_patience;
+    const ssize_t written =
+        waits ? ::write(fd, text.data(), text.size()) : write_now(fd, text.data(), text.size());
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (written == 0 || errno != EINTR) {
+      waited_ms = 0;
+    } else if (waits ? written == 0 || errno != EINTR : written < 0 || waited_ms >= patience_ms) {
       break;
+    } else if (!waits) {
+      // By time and not by poll: a terminal may have room, and less than the next character needs.
+      constexpr int turn_ms = 2;
+      const timespec turn{0, turn_ms * 1'000'000};
+      (void)::nanosleep(&turn, nullptr);
+      waited_ms += turn_ms;
     }
   }
   errno = kept;

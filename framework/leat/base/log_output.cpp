@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,12 +14,13 @@
 #include <leat/base/clock.hpp>
 #include <leat/base/format.hpp>
 #include <leat/base/mutex.hpp>
+#include <leat/base/write_now.hpp>
 
 namespace leat {
 namespace {
 
 constexpr std::size_t room = 64 * 1024;
-constexpr std::size_t most_at_once = 4096;  // what a pipe that can be written to takes whole
+constexpr std::size_t most_at_once = 4096;
 
 // Bytes in a ring. A spinlock of its own: it is held for a copy of a line, and may be taken under any other.
 struct queue {
@@ -63,28 +61,6 @@ void append(std::string_view text) noexcept {
     kept.bytes[(kept.head + kept.size) % room] = c;
     ++kept.size;
   }
-}
-
-// As much as it takes without waiting; 0: nothing now; -1: it never will.
-ssize_t write_now(int fd, const char* from, std::size_t n) noexcept {
-  struct stat file;
-  if (::fstat(fd, &file) != 0) return -1;
-  ssize_t written = -1;
-  if (S_ISSOCK(file.st_mode)) {
-    written = ::send(fd, from, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-  } else if (S_ISREG(file.st_mode)) {
-    written = ::write(fd, from, n);
-  } else {
-    iovec part{const_cast<char*>(from), n};
-    written = ::pwritev2(fd, &part, 1, -1, RWF_NOWAIT);
-    if (written < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == ESPIPE)) {
-      pollfd out{fd, POLLOUT, 0};
-      if (::poll(&out, 1, 0) != 1) return 0;
-      written = ::write(fd, from, n);
-    }
-  }
-  if (written >= 0) return written;
-  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
 }
 
 // b and c. False: it takes no more now.

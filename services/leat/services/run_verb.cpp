@@ -132,6 +132,12 @@ ledger run_with_door(host& h, const config::checked& r, const std::vector<std::s
   return l;
 }
 
+// By nohup, for one: it is to outlive its terminal.
+bool hang_up_is_ignored() noexcept {
+  struct sigaction now{};
+  return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 int run_services(const command& c, const config::checked& r) {
@@ -142,7 +148,7 @@ int run_services(const command& c, const config::checked& r) {
     std::signal(SIGPIPE, SIG_IGN);
     return leat::run(runtime_options_of(*r.plan), [&] {
       host h(*r.plan);
-      const in<int> stop = signals(SIGINT, SIGTERM, SIGHUP);
+      const in<int> stop = hang_up_is_ignored() ? signals(SIGINT, SIGTERM) : signals(SIGINT, SIGTERM, SIGHUP);
       const bool shows = talks && colour_on(STDERR_FILENO);
       status_line line(shows);
       std::function<void(const host&)> tick;

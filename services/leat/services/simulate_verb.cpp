@@ -44,7 +44,12 @@ void take_signals() {
   struct sigaction a{};
   a.sa_handler = note_interrupt;
   a.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) (void)::sigaction(number, &a, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before{};
+    (void)::sigaction(number, &a, &before);
+    if (number == SIGHUP && before.sa_handler == SIG_IGN)
+      (void)::sigaction(number, &before, nullptr);  // nohup
+  }
 }
 
 // "13:31:41"

@@ -7,10 +7,16 @@
 #include <chrono>
 #include <string>
 
+#include <leat/base/format.hpp>
+#include <leat/base/log_output.hpp>
+
 namespace leat::services {
 namespace {
 
-void write_all(std::string_view text) noexcept { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+// The host does not wait for a terminal that was stopped (Ctrl-S): it would be taken for one that hangs.
+void write_if_taken(std::string_view text) noexcept {
+  if (!detail::log_is_stalled()) (void)write_text(STDERR_FILENO, text, 0);
+}
 
 }  // namespace
 
@@ -44,12 +50,12 @@ void status_line::show(const host& h) {
     line.resize(std::min<std::size_t>(line.size(), size.ws_col - 1u));
     before = size.ws_col - 1u - line.size();
   }
-  write_all("\r\033[K" + (before > 0 ? "\033[" + std::to_string(before) + 'C' : "") + line + '\r');
+  write_if_taken("\r\033[K" + (before > 0 ? "\033[" + std::to_string(before) + 'C' : "") + line + '\r');
   shown_ = true;
 }
 
 void status_line::clear() noexcept {
-  if (shown_) write_all("\r\033[K");
+  if (shown_) write_if_taken("\r\033[K");
   shown_ = false;
 }
 
