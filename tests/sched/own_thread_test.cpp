@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <semaphore>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -219,6 +221,62 @@ TEST_CASE("at max_threads, one begins in the place of such a thread that has end
     });
     own.get();
   });
+}
+
+namespace {
+
+std::binary_semaphore may_end{0};
+std::atomic<int> at_its_end{0};
+
+// What a thread of the program may have: an object that is destroyed with it, and waits for somebody then.
+struct waits_at_the_end {
+  ~waits_at_the_end() {
+    if (!waits) return;
+    ++at_its_end;
+    may_end.acquire();
+    ++at_its_end;
+  }
+  bool waits = false;
+};
+thread_local waits_at_the_end at_the_end;
+
+bool ends_in_vain() {
+  spawn({.thread = own_thread{}}, [] { at_the_end.waits = true; }).get();
+  return eventually([] { return at_its_end == 1; });
+}
+
+}  // namespace
+
+TEST_CASE("a thread that does not come to its end keeps nobody waiting") {
+  at_its_end = 0;
+  run_clean(with_procs(1), [] {
+    CHECK(ends_in_vain());
+    for (int i = 0; i < 5; ++i) {
+      CHECK(spawn({.thread = own_thread{}}, [i] { return i; }).get() == i);
+      std::atomic<bool> ran{false};
+      go([&] { ran = true; });
+      blocking([&] { CHECK(eventually_without_entering([&] { return ran.load(); })); });
+    }
+    may_end.release();
+    CHECK(eventually([] { return at_its_end == 2; }));
+  });
+}
+
+LEAT_CHILD(ends_beside_a_thread_that_does_not) {
+  at_its_end = 0;
+  runtime_options o = with_procs(1);
+  o.grace = 50ms;
+  (void)leat::run(o, ends_in_vain);
+  std::printf("run has returned, of %d\n", at_its_end.load());
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
+TEST_CASE("nor at the end of run") {
+  const auto r = run_self("ends_beside_a_thread_that_does_not");
+  INFO(r.output);
+  CHECK(r.exited(0));
+  CHECK(r.said("run has returned, of 1"));
 }
 
 TEST_CASE("a CPU that does not exist is warned about, and the G runs unpinned") {

@@ -76,8 +76,8 @@ struct alignas(64) M : m_front {
   bool locked_over = false;         // and that one has ended
   std::atomic<pthread_t> handle{};  // written by the thread itself; by who gives it up
   std::atomic<pid_t> tid{0};
-  std::atomic<bool> exited{false};
-  std::vector<G*> loot;  // room for a theft, capacity of a ring
+  std::atomic<bool> exited{false};  // by the thread, behind everything else that it does (thread_end.hpp)
+  std::vector<G*> loot;             // room for a theft, capacity of a ring
 
   m_hung hung;
   probe asked;

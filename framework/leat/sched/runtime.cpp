@@ -24,6 +24,7 @@
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
 #include <leat/sched/sysmon.hpp>
+#include <leat/sched/thread_end.hpp>
 #include <leat/sched/time.hpp>
 #include <leat/sched/world.hpp>
 
@@ -249,7 +250,8 @@ bool scheduler::shut_down_threads() noexcept {
       ::usleep(50);
     }
     if (!take_last_p(m)) {
-      if (m.handle != pthread_t{}) (void)::pthread_join(m.handle, nullptr);
+      constexpr std::int64_t soon = 1'000'000'000;  // it has little left to do, and needs a CPU for that
+      if (m.handle != pthread_t{}) join_within(m.handle, soon);
     } else {
       // None: it has not begun yet, and finds the handle of this thread instead (thread_main).
       if (const pthread_t its = m.handle.exchange(::pthread_self(), std::memory_order_relaxed);

@@ -20,6 +20,7 @@
 #include <leat/sched/round.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
+#include <leat/sched/thread_end.hpp>
 
 namespace leat::sched {
 
@@ -314,12 +315,15 @@ void g0_loop(M& m) noexcept {
   }
 }
 
+void is_over(M& m) noexcept { m.sched.threads().end(m); }
+
 void* thread_main(void* arg) {
   M& m = *static_cast<M*>(arg);
   // The runtime has ended without it, and nobody will join it (shut_down_threads).
   if (pthread_t none{}; !m.handle.compare_exchange_strong(none, ::pthread_self(), std::memory_order_relaxed))
     (void)::pthread_detach(::pthread_self());
   scheduler& s = m.sched;
+  const bool says_so_later = call_at_end_of_thread(m, is_over);
   m.attach();
   fiber::thread_slot::store(static_cast<m_front*>(&m));
   fiber::signal_stack alternate;
@@ -340,7 +344,7 @@ void* thread_main(void* arg) {
   if (p) round::acquire_p(m, *p);  // none: a spare
   g0_loop(m);
   fiber::thread_slot::store(nullptr);
-  s.threads().end(m);
+  if (!says_so_later) is_over(m);
   return nullptr;
 }
 
@@ -357,7 +361,8 @@ M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   pthread_t old{};
   M* const m = threads_.begin(std::move(fresh), old, coarse_now());
   if (!m) return nullptr;
-  if (old != pthread_t{}) (void)::pthread_join(old, nullptr);
+  constexpr std::int64_t soon = 2'000'000;
+  if (old != pthread_t{}) join_within(old, soon);
   m->asked.under_way.store(0, std::memory_order_relaxed);  // one for the thread before has gone with it
   m->rest.unhurried.store(false, std::memory_order_relaxed);
   m->rest.nudged.store(false, std::memory_order_relaxed);
