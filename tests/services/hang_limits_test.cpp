@@ -103,6 +103,47 @@ TEST_CASE("hangs that take one thread after the other end by on_limit before the
   CHECK(exits.said("+first -first, exit code 1\n"));
 }
 
+// The last thread but one, while the last one computes for so long that no word of a further thread comes from it.
+LEAT_CHILD(hangs_beside_one_that_computes) {
+  static std::atomic<bool> hangs{false}, computes{false};
+  act = [](int run, const in<number>&) {
+    (void)eventually([] { return computes.load(); });
+    if (run == 1 && !leat::test::refuse_threads()) ::_exit(cannot);
+    hangs = true;
+    wait_for_nothing();
+  };
+  const config::plan p = plan_of(
+      "[service]\nname = \"s\"\n[runtime]\nprocs = 2\ngrace = \"10ms\"\n[supervisor]\nhost_hang = \"20s\"\n"
+      "on_limit = \"exit\"\n[process.p]\nuse = \"acts\"\nhang = \"30ms\"\ngrace = \"10ms\"\n"
+      "restart = { backoff = [\"1ms\", \"1ms\"] }\n");
+  log_catcher log;
+  ledger l;
+  leat::run(runtime_options_of(p), [&] {
+    go([] {
+      computes = true;
+      while (!hangs) yield();
+      for (const auto begin = std::chrono::steady_clock::now();
+           std::chrono::steady_clock::now() - begin < 1s;) {
+      }
+    });
+    const channel<int> stop(2);
+    l = host(p).run(stop);
+  });
+  std::fprintf(stderr, "%s exit code %d\n", log.text().c_str(), exit_code(l));
+  std::fflush(stderr);
+  ::_exit(0);
+}
+
+TEST_CASE("what becomes of the last thread is not left to one that computes") {
+  if (fiber::under_tsan) return;
+  const auto child = leat::test::run_self("hangs_beside_one_that_computes");
+  if (child.exited(cannot)) return;
+  INFO(child.output);
+  CHECK(child.exited(0));
+  CHECK(child.said("could stop all others: the program ends"));
+  CHECK(child.said(" exit code 1\n"));
+}
+
 TEST_CASE("a hang on the only thread ends the program, which says what to raise") {
   if (fiber::under_tsan) return;
   const auto child = leat::test::run_self("hangs_on_the_only_thread");

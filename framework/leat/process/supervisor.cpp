@@ -84,7 +84,10 @@ void supervisor::limit_reached(child c, supervision_driver::limit which) {
     case supervision_driver::limit::quarantines:
       why = "' hangs, and max_quarantined is reached; all stop";
       break;
-    case supervision_driver::limit::threads: return;  // the next one that hangs may reach it
+    // The next one that hangs could take the last.
+    case supervision_driver::limit::threads:
+      why = "' hangs, and no further thread can be had; all stop";
+      break;
   }
   if (failed_.empty()) failed_ = name_ + ": '" + reports_[c].name + why;
   driver_.stop();

@@ -135,6 +135,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   s_.threads().note_spare(true);
   s_.threads().want_spare();
   P* const p = m.p.load(std::memory_order_relaxed);
+  bool goes_on = true;
   if (p) {
     p->events.add(event_kind::retaken, n.g);
     bump(p->count.retakes);
@@ -144,7 +145,7 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
     p->m.store(nullptr, std::memory_order_relaxed);
     m.gate.keep();
     // Also if there is nothing to run: its joiner will be.
-    (void)s_.idle().start_m(*p, false, m.rest.last_cpu.load(std::memory_order_relaxed));
+    goes_on = s_.idle().start_m(*p, false, m.rest.last_cpu.load(std::memory_order_relaxed));
   } else {
     m.gate.let_go(held);
   }
@@ -153,7 +154,9 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   // where the only thread there was hangs, its P is idle, and the joiner needs one anyway.
   const bool has_spare = s_.idle().idle_ms() >= 2;
   if (P* const idle = has_spare ? nullptr : s_.idle().take_p())
-    (void)s_.idle().start_m(*idle, false, m.rest.last_cpu.load(std::memory_order_relaxed));
+    goes_on = s_.idle().start_m(*idle, false, m.rest.last_cpu.load(std::memory_order_relaxed));
+  // Those that there are may all compute for longer than word from them is waited for.
+  if (!goes_on) s_.threads().note_spare(false);
   n.spare_until = has_spare ? now : now + word_of_spare_within;
 }
 
