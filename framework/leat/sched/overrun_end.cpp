@@ -2,8 +2,8 @@
 //
 // The end of an overrun: the G is fenced and has ended for everybody else; then its thread is settled.
 // Nothing here allocates, frees, or takes a lock that is not Leat's own: whatever the G stands in may hold
-// all others. One exception: if no M rests that could take its P, start_m makes a thread, which needs the heap; those behind a
-// fence are lifted before, so that one which has the allocator's lock gives it back.
+// all others. One exception: if no M rests that could take its P, start_m makes a thread, which needs the heap
+// (lift_before_thread in sysmon.hpp).
 #include <sys/syscall.h>
 #include <algorithm>
 #include <atomic>
@@ -116,9 +116,6 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   run_note& n = m.note;
   G& g = *n.who;
   overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
-  // No M rests, so a thread will be made below. Who is behind a fence may have the allocator's lock, at the lowest
-  // priority, and nobody but sysmon lifts it: it must not wait there itself. The next look takes that back.
-  if (lowest_ && gives_ == share::spare && s_.idle().idle_ms() == 0) give(share::full);
   w.ran = now - n.since;
   note_length(*w.guard, w.ran);
   g.ctx.stack->set_label("a quarantined G");

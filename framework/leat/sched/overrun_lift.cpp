@@ -100,6 +100,10 @@ void overrun_patrol::give(const M& held, share to) noexcept {
     (void)lift_from_idle_class(tid, to == share::full ? held.hung.former.nice : least_nice_share);
 }
 
+void overrun_patrol::lift() noexcept {
+  if (lowest_ && gives_ == share::spare) give(share::full);
+}
+
 void overrun_patrol::give(share to) noexcept {
   gives_ = to;
   s_.threads().each([&](M& m) {

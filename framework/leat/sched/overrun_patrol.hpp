@@ -34,6 +34,8 @@ class overrun_patrol {
   void begin_run(M& m, std::int64_t now) noexcept;
   // Some G is in a run that may become too long, or is not out yet: time must be kept.
   bool suspects() const noexcept { return suspects_ > 0 || untold_ > 0; }
+  // Those at the lowest priority run as others do, until the next look finds that nobody waits for them.
+  void lift() noexcept;
   // Withdraws all questions; those that have been answered are settled.
   void end() noexcept;
 

@@ -17,6 +17,7 @@
 #include <leat/sched/report.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/scheduler.hpp>
+#include <leat/sched/sysmon.hpp>
 
 namespace leat::sched {
 
@@ -280,6 +281,7 @@ void dump_aside(scheduler& s) noexcept {
     return nullptr;
   };
   if (s.for_sysmon().dump_begins()) return dump(s, STDERR_FILENO, dump_of_sysmon);
+  lift_before_thread();
   if (s.threads().starter().start(body, &s) == 0) return;
   s.for_sysmon().dump_ends();
   dump(s, STDERR_FILENO, dump_of_sysmon);

@@ -76,6 +76,16 @@ void sysmon::watch_world() noexcept {
   }
 }
 
+namespace {
+
+thread_local overrun_patrol* patrol_here = nullptr;
+
+}  // namespace
+
+void lift_before_thread() noexcept {
+  if (patrol_here) patrol_here->lift();
+}
+
 void sysmon::run() noexcept {
   this_is_sysmon = true;
   if (s_.simulated()) {
@@ -83,6 +93,7 @@ void sysmon::run() noexcept {
     this_is_sysmon = false;
     return;
   }
+  patrol_here = &overruns_;
   std::int64_t now = now_ns();
   std::int64_t nap = shortest_nap;
   std::int64_t overruns_at = overrun_patrol::no_wish;
@@ -140,6 +151,7 @@ void sysmon::run() noexcept {
     }
   }
   overruns_.end();
+  patrol_here = nullptr;
   this_is_sysmon = false;
 }
 

@@ -63,6 +63,9 @@ struct P;
 
 // The calling thread is some scheduler's sysmon.
 inline thread_local bool this_is_sysmon = false;
+// Before a thread is made, which needs the heap. Who is behind a fence may be inside that, at the lowest priority, and only
+// sysmon lifts it: so it must not wait there itself. Nothing on any other thread.
+void lift_before_thread() noexcept;
 
 // By how much it may be late.
 std::int64_t sysmon_lag(scheduler& s) noexcept;

@@ -20,6 +20,7 @@
 #include <leat/sched/round.hpp>
 #include <leat/sched/scheduler.hpp>
 #include <leat/sched/spawn.hpp>
+#include <leat/sched/sysmon.hpp>
 #include <leat/sched/thread_end.hpp>
 
 namespace leat::sched {
@@ -352,6 +353,7 @@ void* thread_main(void* arg) {
 
 M* scheduler::new_thread(P* p, bool searching, G* locked) noexcept {
   if (is_done() || (!locked && threads_.starter().pauses())) return nullptr;
+  lift_before_thread();
   // Made first: under a spinlock nothing is allocated.
   auto fresh = std::unique_ptr<M>(new (std::nothrow) M(*this));
   if (!fresh || !fresh->locks) {
