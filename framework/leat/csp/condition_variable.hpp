@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Waits for a condition under a leat::mutex, like std::condition_variable. Must outlive the calls of wait.
+// Waits for a condition under a leat::mutex, like std::condition_variable. It may go when all who waited have been
+// notified; a wait that a stop or a deadline has ended is over when its call returns.
 //
 // A stop ends a wait like a spurious wake-up, with the mutex locked again; the forms that take a predicate
 // return what it says then, so their result must be looked at. A stop that was insisted on comes out of the

@@ -100,9 +100,8 @@ class run_queue::thief {
   run_queue& q_;
 };
 
-// What the M that holds the P may do, or who has borrowed the P. All of it may overlap with thieves. Those who
-// only look have a const P and can call none of it; steal and sysmon have the P of another, and keep to for_thieves()
-// and seen().
+// What the M that holds the P may do, or who has borrowed the P. All of it may overlap with thieves. Who looks at the P of
+// another, or steals from its ring, has a const P, and can call none of it but seen() and for_thieves().
 class run_queue::owner {
  public:
   explicit owner(std::uint32_t capacity, bool alone = false) : q_(capacity, alone) {}

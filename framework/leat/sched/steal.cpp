@@ -127,9 +127,10 @@ G* round::steal(M& m, P& thief, int passes) noexcept {
     const bool last = pass == passes - 1;
     const unsigned start = next_random(m.random) % n;
     for (unsigned i = 0; i < n; ++i) {
-      P& victim = s.ps()[(start + i) % n];
+      P& of_another = s.ps()[(start + i) % n];
+      const P& victim = of_another;  // of whose ring it can only take
       if (&victim == &thief || !victim.shared.load(std::memory_order_acquire)) continue;
-      if (last && run_due_timers(s, &m, victim)) {
+      if (last && run_due_timers(s, &m, of_another)) {
         if (G* g = next_local(m, thief)) return g;
         if (m.picked) return nullptr;
       }
@@ -149,7 +150,7 @@ G* round::steal(M& m, P& thief, int passes) noexcept {
       }
       if (!last || !victim.run_next.load(std::memory_order_relaxed)) continue;
       if (!m.run_next_theft.may_take(now_ns())) continue;
-      if (G* g = steal_run_next(victim)) {
+      if (G* g = steal_run_next(of_another)) {
         m.run_next_theft.took(now_ns());
         bump(thief.count.steals);
         bump(thief.count.stolen_gs);
