@@ -6,6 +6,7 @@
 
 #include "core_fixture.hpp"
 #include "support/figure.hpp"
+#include "support/own_process.hpp"
 #include "support/soak.hpp"
 
 using namespace leat;
@@ -64,6 +65,11 @@ class descriptor_limit {
 };
 
 void serve_without_descriptors() {
+#if defined(LEAT_ASAN) && defined(__clang__)
+  MESSAGE("left out: before it says what type an object has, Clang's UBSan makes a pipe");
+  return;
+#endif
+  if (!leat::test::in_own_process()) return;
   log_catcher log;
   at_procs([] {
     net::listener at = net::listen("127.0.0.1:0");
