@@ -22,6 +22,7 @@ class noting_guard : public overrun_guard {
     std::int64_t at;
     std::vector<void*> trace;
     const char* call;
+    bool last_thread;
   };
 
   using overrun_guard::overrun_guard;
@@ -29,8 +30,8 @@ class noting_guard : public overrun_guard {
   void overran(const overrun_news& news) noexcept override {
     std::lock_guard hold(lock_);
     entries_.push_back({news.step, news.g, news.ran, now_ns(),
-                        std::vector<void*>(news.trace.begin(), news.trace.end()),
-                        news.call ? news.call : ""});
+                        std::vector<void*>(news.trace.begin(), news.trace.end()), news.call ? news.call : "",
+                        news.last_thread});
   }
 
   std::vector<entry> entries() const {

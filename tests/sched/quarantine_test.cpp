@@ -321,6 +321,36 @@ LEAT_CHILD(beyond_the_limit) {
   ::_exit(0);
 }
 
+TEST_CASE("max_threads is the program's own limit: to reach it is no word of the last thread") {
+  const auto guard = guard_of(5ms, 5ms);
+  runtime_options o = with_procs(1);
+  o.max_threads = 3;
+  o.slice = 1s;  // its P is still with the one that hangs
+  run_clean(o, [&] {
+    std::atomic<bool> waits{false}, over{false}, computes{false};
+    auto own = spawn({.thread = own_thread{}}, [&] {
+      for (waits = true; !over;) (void)sleep_for(1ms);
+    });
+    CHECK(eventually([&] { return waits.load(); }));
+    // Three Ps with two threads. The one that hangs does not count any more, and gives its place to one for its P. There is
+    // none for the third.
+    set_procs(3);
+    auto busy = spawn([&] {
+      for (computes = true; !guard->is_over();) {
+      }
+    });
+    auto hangs = spawn({.guard = guard}, [&] {
+      while (!computes) yield();
+      reads();
+    });
+    CHECK_THROWS_AS(hangs.get(), quarantined);
+    busy.get();
+    over = true;
+    own.get();
+  });
+  for (const noting_guard::entry& e : guard->entries()) CHECK_FALSE(e.last_thread);
+}
+
 TEST_CASE("frozen threads do not use up max_threads") {
   const auto guard = guard_of(5ms, 5ms);
   runtime_options o = with_procs(2);

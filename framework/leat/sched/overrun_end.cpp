@@ -152,8 +152,9 @@ void overrun_patrol::take_away(M& m, retake_gate::hold held, std::int64_t now) n
   const bool has_spare = s_.idle().idle_ms() >= 2;
   if (P* const idle = has_spare ? nullptr : s_.idle().take_p())
     goes_on = s_.idle().start_m(*idle, false, m.rest.last_cpu.load(std::memory_order_relaxed));
-  // Those that there are may all compute for longer than word from them is waited for.
-  if (!goes_on) s_.threads().note_spare(false);
+  // Refused by the system. Those that there are may all compute for longer than word from them is waited for. At
+  // max_threads there is no word, as in keep_spare: it is the program's own limit.
+  if (!goes_on && !s_.threads().is_full()) s_.threads().note_spare(false);
   n.spare_until = has_spare ? now : now + word_of_spare_within;
 }
 
