@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,12 @@ class faulty_disk {
 
   std::atomic<bool> off{false};
   std::atomic<int> fails_with{SQLITE_OK};  // each write and sync
-  std::size_t writes = 0, cut_at = 0;      // after so many writes; 0: never
+  std::atomic<std::size_t> cut_at{0};      // after so many writes; 0: never
   std::atomic<std::size_t> syncs{0};
 
   // keep: whether an unsynced write reaches the disk all the same.
   void power_cut(const std::function<bool()>& keep) {
+    const std::lock_guard hold(lock_);  // no write or sync is half done
     off = true;
     for (auto& [path, list] : unsynced_) {
       // Those that are taken back, last first.
@@ -39,9 +41,10 @@ class faulty_disk {
     unsynced_.clear();
   }
   void power_on() {
+    const std::lock_guard hold(lock_);
     off = false;
     fails_with = SQLITE_OK;
-    writes = cut_at = 0;
+    cut_at = writes_ = 0;
   }
 
  private:
@@ -78,7 +81,8 @@ class faulty_disk {
   }
   static int write(sqlite3_file* sf, const void* data, int n, sqlite3_int64 at) {
     file* const f = as(sf);
-    if (f->disk->cut_at > 0 && ++f->disk->writes > f->disk->cut_at) f->disk->off = true;
+    const std::lock_guard hold(f->disk->lock_);
+    if (f->disk->cut_at > 0 && ++f->disk->writes_ > f->disk->cut_at) f->disk->off = true;
     if (f->disk->off) return SQLITE_IOERR_WRITE;
     if (const int code = f->disk->fails_with; code != SQLITE_OK) return code;
     note(f, at, n);
@@ -86,6 +90,7 @@ class faulty_disk {
   }
   static int sync(sqlite3_file* sf, int flags) {
     file* const f = as(sf);
+    const std::lock_guard hold(f->disk->lock_);
     if (f->disk->off) return SQLITE_IOERR_FSYNC;
     if (f->disk->fails_with != SQLITE_OK) return SQLITE_IOERR_FSYNC;
     ++f->disk->syncs;
@@ -95,6 +100,7 @@ class faulty_disk {
   }
   static int truncate(sqlite3_file* sf, sqlite3_int64 size) {
     file* const f = as(sf);
+    const std::lock_guard hold(f->disk->lock_);
     if (f->disk->off) return SQLITE_IOERR_TRUNCATE;
     sqlite3_int64 now = 0;
     f->real->pMethods->xFileSize(f->real, &now);
@@ -167,6 +173,7 @@ class faulty_disk {
     vfs_.xDelete = [](sqlite3_vfs* v, const char* path, int sync_folder) {
       auto* const d = static_cast<faulty_disk*>(v->pAppData);
       if (d->off) return SQLITE_IOERR_DELETE;
+      const std::lock_guard hold(d->lock_);
       d->unsynced_.erase(path);
       return d->under_->xDelete(d->under_, path, sync_folder);
     };
@@ -175,7 +182,10 @@ class faulty_disk {
 
   sqlite3_vfs* under_ = nullptr;
   sqlite3_vfs vfs_{};
+  // SQLite writes on threads of the store, the test cuts the power on its own.
+  std::mutex lock_;
   std::map<std::string, std::vector<undo>> unsynced_;
+  std::size_t writes_ = 0;
 };
 
 }  // namespace leat::store::test
