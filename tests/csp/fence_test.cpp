@@ -2,9 +2,13 @@
 //
 // The protocol of sched/fence.hpp from outside: Gs that come back to their channels just when they are
 // fenced, and the ones that follow them at once.
+#include <atomic>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -105,4 +109,74 @@ TEST_CASE("who comes back around the fence passes its value on before the one th
       CHECK(all.quarantined > 0);
     }
   }
+}
+
+namespace {
+
+// A value with code for its move, which waits once for somebody: for a lock, as it may be. As a rule nothing comes of
+// that. Here the one who waits hangs meanwhile.
+struct slow_to_move {
+  explicit slow_to_move(int number) noexcept : n(number) {}
+  slow_to_move(slow_to_move&& other) noexcept : n(other.n), waits(std::exchange(other.waits, false)) {
+    if (!waits) return;
+    waits = false;
+    moving = true;
+    std::unique_lock hold(lock);
+    may_go_on.wait(hold, [] { return goes_on; });
+    moving = false;
+  }
+  slow_to_move& operator=(slow_to_move&& other) noexcept {
+    n = other.n;
+    return *this;
+  }
+
+  static inline std::mutex lock;
+  static inline std::condition_variable may_go_on;
+  static inline bool goes_on = false;
+  static inline std::atomic<bool> moving{false};
+  int n;
+  bool waits = false;
+};
+
+void let_go_on(bool now) {
+  {
+    const std::lock_guard hold(slow_to_move::lock);
+    slow_to_move::goes_on = now;
+  }
+  slow_to_move::may_go_on.notify_all();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "nobody is put behind the fence amid the move of a value into a ring, whose slot the next one uses") {
+  leat::sched::prepare_quarantine();
+  log_catcher log;
+  run_clean(with_procs(2), [&] {
+    let_go_on(false);
+    const channel<slow_to_move> c(8, one_to_one);
+    auto hangs = spawn({.guard = guard_of(hang, grace)}, [&] {
+      slow_to_move first(1), second(2);
+      (void)c.send(std::move(first));  // finds room for eight
+      second.waits = true;
+      (void)c.send(std::move(second));
+      spin_for(1h);
+    });
+    CHECK(eventually([&] { return slow_to_move::moving.load(); }));
+    // In builds with debug checks it may have come in for that, and then nobody tries.
+    if (LEAT_DEBUG_CHECKS_ON == 0) CHECK(eventually([&] { return log.said("is not quarantined yet"); }));
+    CHECK(slow_to_move::moving);
+    CHECK(stats().quarantined == 0);
+    let_go_on(true);
+    CHECK_THROWS_AS(hangs.get(), quarantined);
+    CHECK_FALSE(slow_to_move::moving);
+    // What it had sent has been sent, and the one after it goes on behind that.
+    auto next = spawn([&] { (void)c.send(slow_to_move(3)); });
+    for (const int n : {1, 2, 3}) {
+      const auto v = c.recv();
+      REQUIRE(v);
+      CHECK(v->n == n);
+    }
+    next.get();
+  });
 }

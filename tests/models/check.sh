@@ -117,7 +117,7 @@ retake() {
 
 fence() {
   one fence good safety
-  for v in NO_WAIT COME_IN_FALLS COUNT_BEHIND_GATE COUNT_UNSEEN DONE_OUTSIDE; do
+  for v in NO_WAIT COME_IN_FALLS COUNT_BEHIND_GATE COUNT_UNSEEN DONE_OUTSIDE COUNT_LATE; do
     one fence broken safety -D$v
   done
 }

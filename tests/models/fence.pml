@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The fence: framework/leat/sched/fence.hpp, whose step numbers are used here. What passes the gate does so by
-// framework/leat/sched/entered.hpp.
+// framework/leat/sched/entered.hpp and framework/leat/sched/no_quarantine.hpp.
 //
 // Roles: the thread of a G that hangs now and then, in between uses what its successor will use, in each of the ways
-// that there are (a to d); sysmon, which fences it once and says that it is out. `touch` stands for whatever the
+// that there are (a to e); sysmon, which fences it once and says that it is out. `touch` stands for whatever the
 // successor relies on: taking from a ring, waking a waiter, a value in hand, a state. After `out` it must not happen.
 //
 // Abstracted: the gate, which retake.pml is about, is a hold that waits for a thread in user code and makes its next
@@ -17,6 +17,7 @@
 //   COUNT_BEHIND_GATE   a no_quarantine begins without passing the gate
 //   COUNT_UNSEEN       step 4 is left out
 //   DONE_OUTSIDE         what d does, it does after it has left again
+//   COUNT_LATE           e reads come_in before it counts
 //
 // By hand: spin -a fence.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan      (spin -DNAME for a variant)
 
@@ -81,6 +82,25 @@ active proctype thread() {
     touch();
     leave()
 #endif
+  :: // e: a one-to-one channel of values that have code for their moves. Nobody waits for what began early.
+#ifdef COUNT_LATE
+    if
+    :: come_in == 0 -> count++;
+      touch();
+      count--
+    :: come_in == 1 ->
+#else
+    count++;
+    if
+    :: come_in == 0 ->
+      touch();
+      count--
+    :: come_in == 1 -> count--;
+#endif
+      enter();
+      touch();
+      leave()
+    fi
   od;
 ended:
   gone = 1

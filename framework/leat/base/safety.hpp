@@ -10,7 +10,7 @@
 //              does not come back, and no G is quarantined.
 //   guards     the guard page below each stack, and the probes that keep large frames from stepping over it.
 //              An overflow writes into the next stack.
-//   overrun    the look for Gs that hang, and the flag by which they are told to come in (sched/entered.hpp).
+//   overrun    the look for Gs that hang, and the flag by which they are told to come in (sched/no_quarantine.hpp).
 #pragma once
 #include <cstdint>
 #include <string_view>

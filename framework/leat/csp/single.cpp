@@ -54,7 +54,8 @@ single_base::single_base(std::size_t capacity, const channel_options& o, cell_la
     : channel_base(inlined::one_to_one, capacity, o),
       mask_(ring_size(capacity, cell.size) - 1),
       ring_(allocate_ring(mask_ + 1, cell.size, cell.align, capacity)),
-      cell_align_(cell.align) {}
+      cell_align_(cell.align),
+      moves_plainly_(cell.moves_plainly) {}
 
 single_base::~single_base() { free_ring(ring_, cell_align_); }
 

@@ -32,7 +32,7 @@
 //
 // Every so many operations a side goes through the runtime even if it need not: there it notices a stop, and
 // that its time slice is over. In between it touches nothing but the ring, unless sysmon asks everybody in
-// (sched/entered.hpp, come_in).
+// (sched/no_quarantine.hpp, come_in).
 //
 // A close by a third side may overlap a send: that value counts as sent, and stays in the ring (`left`) if
 // the reader has been told "closed" by then. A close by the writer itself loses nothing.
@@ -41,6 +41,8 @@
 #pragma once
 #include <new>
 #include <optional>
+#include <string>
+#include <type_traits>
 
 #include <leat/base/atom.hpp>
 #include <leat/base/random.hpp>
@@ -102,6 +104,7 @@ class single_base : public channel_base {
 
   struct cell_layout {
     std::size_t size, align;
+    bool moves_plainly;  // no code of the value's own, which may wait for somebody
   };
   single_base(std::size_t capacity, const channel_options& o, cell_layout cell);
   ~single_base() override;
@@ -130,9 +133,19 @@ class single_base : public channel_base {
     head_.store(h, std::memory_order_release);  // the slot is free; pairs with make_room and used
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
+  // Outside the runtime. Amid the move of a value with code of its own a G is not put behind the fence (sched/fence.hpp,
+  // e): its successor uses the same slot.
+  template <class Self, class F>
+  [[gnu::always_inline]] static bool outside(const Self& self, F move) noexcept {
+    if (self.moves_plainly()) return !sched::must_come_in() && move();
+    const sched::counted_outside counted;
+    return !sched::must_come_in() && move();
+  }
+  bool moves_plainly() const noexcept { return moves_plainly_; }
+
   template <class Self>
   [[gnu::always_inline]] static bool put_from_outside(Self& self, void* cell) noexcept {
-    if (sched::must_come_in() || !put_here(self, cell)) [[unlikely]]
+    if (!outside(self, [&]() noexcept { return put_here(self, cell); })) [[unlikely]]
       return false;
     if (self.to_writer_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       self.attend_from_outside(side::reader);
@@ -140,7 +153,7 @@ class single_base : public channel_base {
   }
   template <class Self>
   [[gnu::always_inline]] static bool take_from_outside(Self& self, void* to) noexcept {
-    if (sched::must_come_in() || !take_here(self, to)) [[unlikely]]
+    if (!outside(self, [&]() noexcept { return take_here(self, to); })) [[unlikely]]
       return false;
     if (self.to_reader_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       self.attend_from_outside(side::writer);
@@ -219,7 +232,14 @@ class single_base : public channel_base {
 
  private:
   const std::size_t cell_align_;
+  const bool moves_plainly_;
 };
+
+// Its move runs no code of the program, which could wait for somebody, and leave the move undone for as long.
+template <class Cell>
+inline constexpr bool moves_plainly = std::is_trivially_copyable_v<Cell> || is_boxed<Cell>;
+template <>
+inline constexpr bool moves_plainly<std::string> = true;
 
 // A value that another may take the place of, without an end and a beginning in between.
 template <class T>
@@ -229,7 +249,7 @@ template <class Cell>
 class single_channel final : public single_base {
  public:
   single_channel(std::size_t capacity, const channel_options& o)
-      : single_base(capacity, o, {sizeof(Cell), alignof(Cell)}) {}
+      : single_base(capacity, o, {sizeof(Cell), alignof(Cell), csp::moves_plainly<Cell>}) {}
   ~single_channel() override {
     const std::uint64_t end = tail_.load(std::memory_order_relaxed);
     for (std::uint64_t i = head_.load(std::memory_order_relaxed); i != end; ++i) at(i)->~Cell();
@@ -253,6 +273,8 @@ class single_channel final : public single_base {
       attend_from_outside(side::writer);
     return true;
   }
+
+  static constexpr bool moves_plainly() noexcept { return csp::moves_plainly<Cell>; }
 
   void move_in(void* cell, std::uint64_t index) noexcept override {
     new (at(index)) Cell(std::move(*static_cast<Cell*>(cell)));

@@ -12,7 +12,7 @@
 // states.
 //
 // Variables: the gate of the M (retake_gate.hpp), the G's status, its count of no_quarantine, and come_in
-// (entered.hpp).
+// (no_quarantine.hpp).
 //
 //   sysmon                                         the thread, in user code
 //    1 come_in = 1, heavy barrier                   a  an operation that comes in: enters through the gate;
@@ -23,13 +23,14 @@
 //    3 holds the M in user code (gate: borrowed)    c  an operation under no_quarantine: reads come_in;
 //    4 count > 0 for more than a moment: lets          0: does it outside; 1: passes the gate,
 //      go; later again                                 count + 1, leaves; does it; count - 1
-//    5 status = quarantined; takes the P
-//    6 lets go (gate: taken, release)               d  saves a state, acknowledges a value in hand: enters
-//    7 tells: it is out                                through the gate, does it inside
-//    8 the last fenced one is gone: come_in = 0
+//    5 status = quarantined; takes the P            d  saves a state, acknowledges a value in hand: enters
+//    6 lets go (gate: taken, release)                  through the gate, does it inside
+//    7 tells: it is out                             e  a one-to-one channel of values that have code for their
+//    8 the last fenced one is gone: come_in = 0        moves: count + 1; reads come_in; 0: does it outside,
+//                                                      count - 1; 1: count - 1, as a
 //
 // 1 and 8 are in overrun.cpp (escalate, look); 2 to 7 in overrun_end.cpp (earlier_work_is_over, fence, take_away,
-// tell_out); a is rejoin and end_fenced in threads.cpp; c and d are the guards of entered.hpp.
+// tell_out); a is rejoin and end_fenced in threads.cpp; c to e are the guards of no_quarantine.hpp and entered.hpp.
 //
 // What makes "out" true: after 6, the thread can touch none of what its successor uses.
 // - a and d: the word of the gate is not quiet, since only the owner writes quiet. So the next entry takes
@@ -38,6 +39,8 @@
 //   is an a. For that come_in stays 1 as long as anybody is fenced (8). A thread in a page fault may stand within
 //   such an operation, at a value that was swapped out: it is waited for, but not for more than ten seconds. A page
 //   that does not come in so long will not, and then nothing is touched either.
+// - e: what the value's own code does may last: it may wait for a lock that is never given back. So that such an
+//   operation is over by 2 cannot be said. Of the count and come_in one side sees the other's, by the heavy barrier of 1.
 // - c: a no_quarantine that began after 1 has passed the gate, so 4 sees it, or its entry came after 6. One
 //   that began before 1 was not counted, and is over by 2.
 //

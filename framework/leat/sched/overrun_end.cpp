@@ -78,7 +78,7 @@ namespace {
 // comes before whatever follows here: by the barrier of the hold, or by another one.
 bool comes_to_an_end(const atom<std::uint8_t>& count) noexcept {
   int turns = 0;
-  while (count.load(std::memory_order_relaxed) != 0) {
+  while (count.load(std::memory_order_acquire) != 0) {  // pairs with count_no_quarantine
     if (++turns == 100) return false;
     cpu_pause();
   }
@@ -98,7 +98,7 @@ std::int64_t overrun_patrol::fence(M& m, std::int64_t now) noexcept {
   }
   if (!comes_to_an_end(n.who->no_quarantine)) {  // 4
     m.gate.let_go(held);
-    return resist(n, now, "it hangs in Leat's own code, with a lock that others need");
+    return resist(n, now, "it hangs in Leat's own code, or amid the move of a value, with what others need");
   }
   take_away(m, held, now);
   ++fenced_;

@@ -6,7 +6,7 @@
 // nothing: the patrol holds the M in user code for a moment (retake_gate.hpp), notes the number of entries,
 // and lets it go. As long as that number is the same, it is the same run. What it cannot see is a G that uses
 // one-to-one channels, which need not come in; so from the first suspicion all channels are told to
-// (entered.hpp, come_in), and the time counts from then.
+// (no_quarantine.hpp, come_in), and the time counts from then.
 //
 // How long the longest run was (overrun_guard::longest_run) is noted on the way, with the M held: from the
 // look that marked it, or from when time counts, to the last look at it. So it is short by a notice at each
