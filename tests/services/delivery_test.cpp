@@ -93,6 +93,51 @@ class asks : public process {
   void run() override {}
 };
 
+// The end of the second does not return before the fourth has been received.
+struct clinging {
+  int n = 0;
+  clinging() = default;
+  clinging(const clinging& other) = default;
+  clinging(clinging&& other) noexcept : n(std::exchange(other.n, 0)) {}
+  clinging& operator=(const clinging&) = default;
+  ~clinging() {
+    while (n == 2 && clings) cpu_pause();
+  }
+  static inline std::atomic<bool> clings{false};
+};
+LEAT_MESSAGE(clinging, n);
+
+class makes_clinging : public process {
+  out<clinging> values{this, "values"};
+  void run() override {
+    for (int i = 1; i <= 4; ++i) {
+      clinging c;
+      c.n = i;
+      (void)values.send(std::move(c));
+    }
+  }
+};
+
+class refuses_one : public process {
+  in<clinging> values{this, "values"};
+  bool refused = false;
+  void run() override {
+    for (const clinging& v : values) {
+      if (v.n == 2) {
+        refused = true;
+        throw std::runtime_error("that one");
+      }
+      notes.note(name(), v.n);
+      if (v.n == 4) clinging::clings = false;
+    }
+  }
+
+ public:
+  ~refuses_one() override {
+    if (refused) clinging::clings = true;
+  }
+};
+
 std::vector<int> from_one_but(int n, const std::vector<int>& without = {}) {
   std::vector<int> v(static_cast<std::size_t>(n));
   std::iota(v.begin(), v.end(), 1);
@@ -123,6 +168,8 @@ LEAT_PROCESS(three_once, "sends three numbers, the first time");
 LEAT_PROCESS(failing_once, "fails the first time");
 LEAT_PROCESS(answers, "answers");
 LEAT_PROCESS(asks, "asks");
+LEAT_PROCESS(makes_clinging, "sends four");
+LEAT_PROCESS(refuses_one, "fails at one value");
 
 TEST_CASE("the value in hand at a failure is handed to the next incarnation first") {
   log_catcher log;
@@ -193,6 +240,20 @@ TEST_CASE("what no other incarnation will take is given up, not lost in silence"
   CHECK(process_of(l, p, "sink").redelivered == 1);
   CHECK(process_of(l, p, "sink").dead_letters == 1);
   CHECK(log.said("{\"n\":3}"));
+}
+
+TEST_CASE("a value whose own code does not return is given up without the host, which goes on") {
+  log_catcher log;
+  const config::plan p = plan_of(
+      std::string("[service]\nname = \"s\"\n[process.source]\nuse = \"makes_clinging\"\nout = { values = "
+                  "\"c\" }\n[channel.c]\n[process.sink]\nuse = \"refuses_one\"\nin = { values = \"c\" }\n"
+                  "attempts = 1\n") +
+      at_least_once);
+  const ledger l = run_plan(p);
+  CHECK(notes.of("s/sink") == std::vector<int>{1, 3, 4});
+  CHECK(process_of(l, p, "sink").dead_letters == 1);
+  CHECK(log.said("a value is given up after 1 failures: {\"n\":2}"));
+  CHECK(log.said("its copy, move or destructor does not return"));
 }
 
 TEST_CASE("it holds with select, inboxes, several channels at a port, replicas and copies") {

@@ -12,7 +12,7 @@ namespace leat::csp {
 // --- What is in hand --------------------------------------------------------------------------------
 
 void* hold_base::acknowledge() noexcept {
-  if (at() == state::empty) return place();
+  if (at() == state::empty && !forgotten_) return place();
   {
     const sched::unfenced in;
     become(state::empty);
@@ -20,7 +20,14 @@ void* hold_base::acknowledge() noexcept {
   if (before_) [[unlikely]]
     before_.reset();
   failures = 0;
+  forgotten_ = false;
   return drop();
+}
+
+void hold_base::forget() noexcept {
+  failures = 0;
+  forgotten_ = true;
+  become(state::empty);
 }
 
 void hold_base::succeed(std::shared_ptr<hold_base> old) noexcept {

@@ -47,6 +47,8 @@ class hold_base {
   void become(state s) noexcept { at_.store(s, std::memory_order_release); }
   // Returns place(), which is empty then.
   void* acknowledge() noexcept;
+  // The supervisor, which runs no code of the value: it is done with, and is destroyed by the next who receives here.
+  void forget() noexcept;
   // The supervisor, with a new hold: it stands where the old one does, and has a copy of what is in hand
   // there when that is asked for.
   void succeed(std::shared_ptr<hold_base> old) noexcept;
@@ -64,6 +66,7 @@ class hold_base {
 
  private:
   std::atomic<state> at_{state::empty};
+  bool forgotten_ = false;                  // empty, but for a value that nobody needs
   std::shared_ptr<hold_base> before_ = {};  // which has the value, and none before it
 };
 

@@ -3,6 +3,7 @@
 // Channels whose type is known at run time only: what the wiring of a service deals with. A port_type knows
 // how to make, join and look into channels of one C++ type; each port of a process class has one.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -164,8 +165,9 @@ class any_channel {
   // Its readers have gone for good: see channel_base.
   void abandon() const noexcept { state_->abandon(); }
 
-  // Throws away what is left, and says how much. Requests among it are answered with failure.
-  std::size_t discard() const;
+  // Throws away what is left, and says how much. Requests among it are answered with failure. `count` has each before it
+  // is destroyed, and one too many for a moment at the end.
+  std::size_t discard(std::atomic<std::size_t>* count = nullptr) const;
 
   // For those who look into channels: the next value as JSON; a value from JSON. Throws wiring_error if the
   // type has no text, message_error if the text is wrong.

@@ -15,11 +15,14 @@ any_channel any_channel::make(broadcast_t, const port_type& type, std::size_t ca
   return {type, type.make_broadcast(capacity, o)};
 }
 
-std::size_t any_channel::discard() const {
-  std::size_t n = 0;
-  if (state_->each_reader_gets_all()) return n;
-  while (type_->discard(*state_.get())) ++n;
-  return n;
+std::size_t any_channel::discard(std::atomic<std::size_t>* count) const {
+  if (state_->each_reader_gets_all()) return 0;
+  for (std::size_t n = 0;; ++n) {
+    if (count) ++*count;
+    if (type_->discard(*state_.get())) continue;
+    if (count) --*count;
+    return n;
+  }
 }
 
 recv_status any_channel::recv_json(std::string& to, deadline d) const {

@@ -2,9 +2,11 @@
 #include <leat/services/port_records.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <leat/base/log.hpp>
+#include <leat/services/aside.hpp>
 
 namespace leat::services {
 namespace {
@@ -17,6 +19,33 @@ void log_value(const std::string& who, const std::string& text) {
   for (std::size_t i = 0; i < parts; ++i)
     log_error("services", "{} ({} of {}): {}", who, i + 1, parts,
               std::string_view(text).substr(i * most_text, most_text));
+}
+
+// What whoever passes it on needs, who may outlive the host.
+struct dead_value {
+  std::shared_ptr<csp::gate_record> record;  // with the value
+  const port_type* type;
+  std::string who;
+  std::optional<any_channel> to = {};
+  std::string to_name = {};
+};
+
+// To the channel for such values if it takes it at once; else it is logged in full.
+void pass_on(const dead_value& v) {
+  csp::hold_base& h = *v.record->hold;
+  send_status s = send_status::closed;
+  if (v.to) s = csp::send_held(h, *v.to->base(), csp::at_once);
+  if (s == send_status::sent) {
+    log_warning("services", "{}; it goes to '{}'", v.who, v.to_name);
+    return;
+  }
+  std::string text = "(it has no text)";
+  if (v.type->write_json) {
+    text.clear();
+    v.type->write_json(h.again(), text);
+  }
+  log_value(v.to ? v.who + "; '" + v.to_name + "' did not take it (" + to_string(s) + ")" : v.who, text);
+  h.acknowledge();
 }
 
 }  // namespace
@@ -83,7 +112,7 @@ port_records::outcome port_records::settle(left_as how, bool another_comes, cons
     if (h && how == left_as::done && h->at() != state::again) acknowledge();
     if (!h || h->at() == state::empty) continue;
     if (h->at() == state::in_hand && how == left_as::done) {
-      h->acknowledge();
+      h->forget();
       continue;
     }
     // One that was to be handed out again, and has not been, has not failed again.
@@ -91,7 +120,7 @@ port_records::outcome port_records::settle(left_as how, bool another_comes, cons
     if (was_in_hand && how == left_as::failed) ++h->failures;
     const bool often = h->failures >= plan_.processes[process_].attempts;
     if (!another_comes && !often && std::any_of(p.ends.begin(), p.ends.end(), stores::keeps)) {
-      h->acknowledge();  // the store has it, for the next start
+      h->forget();  // the store has it, for the next start
     } else if (!another_comes || often) {
       give_up(p, name);
       acknowledge();
@@ -135,29 +164,24 @@ void port_records::leave_records(std::vector<std::shared_ptr<csp::gate_record>>&
   }
 }
 
-// To the channel for such values if it takes it at once; else it is logged in full.
 void port_records::give_up(port& p, const std::string& name) const {
-  csp::hold_base& h = *p.record->hold;
   const config::process_plan& plan = plan_.processes[process_];
-  const std::string who = "process '" + name + "' (" + plan.type->name + ", " + plan_.where(plan.at) +
-                          "), port '" + plan.ports[p.index].schema->name + "': a value is given up after " +
-                          std::to_string(h.failures) + " failures";
-  send_status s = send_status::closed;
-  if (plan.dead_letter) s = csp::send_held(h, *wires_.whole(*plan.dead_letter).base(), csp::at_once);
-  if (s == send_status::sent) {
-    log_warning("services", "{}; it goes to '{}'", who, plan_.channels[*plan.dead_letter].name);
-    return;
+  dead_value v;
+  v.record = p.record;
+  v.type = p.type;
+  v.who = "process '" + name + "' (" + plan.type->name + ", " + plan_.where(plan.at) + "), port '" +
+          plan.ports[p.index].schema->name + "': a value is given up after " +
+          std::to_string(p.record->hold->failures) + " failures";
+  if (plan.dead_letter) {
+    v.to = wires_.whole(*plan.dead_letter);
+    v.to_name = plan_.channels[*plan.dead_letter].name;
   }
-  std::string text = "(it has no text)";
-  if (p.type->write_json) {
-    text.clear();
-    p.type->write_json(h.again(), text);
-  }
-  log_value(plan.dead_letter ? who + "; '" + plan_.channels[*plan.dead_letter].name + "' did not take it (" +
-                                   to_string(s) + ")"
-                             : who,
-            text);
-  h.acknowledge();
+  const std::string who = v.who;
+  if (run_aside([v = std::move(v)] { pass_on(v); })) return;
+  log_error("services",
+            "{}, and its copy, move or destructor does not return: nobody waits for it any longer", who);
+  p.record = std::make_shared<csp::gate_record>();
+  p.record->hold = p.type->make_hold();
 }
 
 }  // namespace leat::services

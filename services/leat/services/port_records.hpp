@@ -2,6 +2,9 @@
 //
 // What a replica's ports keep from one incarnation to the next: the values in hand at ports that are
 // delivered at least once, and how much has passed, for its watchdog.
+//
+// The host settles what is in hand at an end, but runs no code of values for that, which could hang (aside.hpp):
+// what is done with is destroyed by the next who receives, and what is given up is passed on by another G.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -10,6 +10,7 @@
 #include <leat/csp/latest_by_key.hpp>
 #include <leat/process/message_key.hpp>
 #include <leat/process/registry.hpp>
+#include <leat/services/aside.hpp>
 
 namespace leat::services {
 namespace {
@@ -258,7 +259,8 @@ void wiring::reader_ended(config::index process) {
       if (readers[r].process == process) j.shares[r].abandon();
     if (--j.readers > 0) continue;
     j.whole.abandon();
-    if (j.whole.type().reply) j.refused += j.whole.discard();
+    if (j.whole.type().reply)
+      (void)run_aside([whole = j.whole, refused = j.refused] { (void)whole.discard(refused.get()); });
   }
 }
 
@@ -269,7 +271,7 @@ std::vector<channel_account> wiring::accounts() const {
     const config::channel_plan& c = plan_.channels[i];
     if (j.shares.empty()) {
       // Read first: what is thrown away counts there as received before it counts here.
-      const std::uint64_t thrown_away = j.refused.load();
+      const std::uint64_t thrown_away = j.refused->load();
       channel_stats s = j.whole.stats();
       const std::uint64_t refused = std::min(thrown_away, s.received);
       s.received -= refused;

@@ -89,7 +89,8 @@ class wiring {
     std::vector<careful> careful_ends = {};
     std::size_t writers = 0;  // processes that have not ended
     std::size_t readers = 0;
-    std::atomic<std::size_t> refused{0};  // requests that were thrown away
+    // Requests that were thrown away: by a G that may outlive this.
+    std::shared_ptr<std::atomic<std::size_t>> refused = std::make_shared<std::atomic<std::size_t>>(0);
   };
   void make(config::index channel);
   // One queue, or a group of them by key, for the replicas of some processes.
