@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <leat/base/log.hpp>
+#include <leat/base/log_aside.hpp>
 #include <leat/base/log_output.hpp>
 
 #include <doctest/doctest.h>
@@ -300,6 +301,50 @@ TEST_CASE("a sink is not replaced while a thread is inside it") {
   state.replaced.store(true);
   logger.join();
   CHECK_FALSE(state.replaced_while_inside);
+}
+
+namespace {
+thread_local bool watches = false;
+}
+
+TEST_CASE(
+    "who must not wait for a sink does not: its lines come when the sink takes them, or are told as lost") {
+  leat::detail::must_not_wait_for_sink = []() noexcept { return watches; };
+  struct {
+    std::atomic<bool> open{false};
+    std::mutex lock;
+    std::vector<std::string> lines;
+  } slow;
+  leat::set_log_sink(
+      [](void* arg, log_level level, std::string_view component, std::string_view text) {
+        auto* mine = static_cast<decltype(slow)*>(arg);
+        while (!mine->open) std::this_thread::sleep_for(1ms);
+        const std::lock_guard hold(mine->lock);
+        mine->lines.push_back(std::string(to_string(level)) + " " + std::string(component) + ": " +
+                              std::string(text));
+      },
+      &slow);
+  watches = true;
+  constexpr int many = 100;
+  const leat::test::alloc_count count;
+  for (int i = 0; i < many; ++i) leat::log_error("test", "{}", i);
+  CHECK(count.allocations() == 0);
+  watches = false;
+  CHECK_FALSE(leat::detail::wait_for_log_aside(1));
+  CHECK(slow.lines.empty());
+  slow.open = true;
+  CHECK(leat::detail::wait_for_log_aside(60'000));
+  // Others give theirs themselves.
+  leat::log_info("test", "and on");
+  leat::set_log_sink(nullptr, nullptr);
+  leat::detail::must_not_wait_for_sink = nullptr;
+  REQUIRE(slow.lines.size() > 2);
+  const auto kept = static_cast<int>(slow.lines.size()) - 2;
+  for (int i = 0; i < kept; ++i)
+    CHECK(slow.lines[static_cast<std::size_t>(i)] == "error test: " + std::to_string(i));
+  CHECK(slow.lines[slow.lines.size() - 2] == "warning log: the sink of the log took nothing for a while: " +
+                                                 std::to_string(many - kept) + " lines were lost here");
+  CHECK(slow.lines.back() == "info test: and on");
 }
 
 TEST_CASE("sinks can be replaced while other threads log") {

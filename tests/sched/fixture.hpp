@@ -14,6 +14,7 @@
 
 #include <leat/base/cpu.hpp>
 #include <leat/base/log.hpp>
+#include <leat/base/log_aside.hpp>
 #include <leat/fiber/annotate.hpp>
 #include <leat/leat.hpp>
 #include <leat/sched/report.hpp>
@@ -195,6 +196,7 @@ class log_catcher {
   log_catcher& operator=(const log_catcher&) = delete;
 
   std::string text() {
+    (void)leat::detail::wait_for_log_aside(1000);  // sysmon's and the host's
     std::lock_guard hold(lock_);
     return text_;
   }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <leat/base/log_aside.hpp>
 #include <leat/csp/gate.hpp>
 #include <leat/leat.hpp>
 #include <leat/stock.hpp>
@@ -144,6 +145,7 @@ class log_reader {
   log_reader(const log_reader&) = delete;
 
   std::size_t count(std::string_view part) {
+    (void)leat::detail::wait_for_log_aside(1000);  // sysmon's and the host's
     const std::lock_guard hold(lock_);
     std::size_t n = 0;
     for (const std::string& l : lines_) n += l.find(part) != std::string::npos;
@@ -151,6 +153,7 @@ class log_reader {
   }
   // What follows it in the first line that has it, up to a blank.
   std::string after(std::string_view part) {
+    (void)leat::detail::wait_for_log_aside(1000);
     const std::lock_guard hold(lock_);
     for (const std::string& l : lines_)
       if (const std::size_t at = l.find(part); at != std::string::npos) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <system_error>
 
+#include <leat/base/log_aside.hpp>
 #include <leat/base/log_levels.hpp>
 #include <leat/base/log_output.hpp>
 #include <leat/base/mutex.hpp>
@@ -149,6 +150,15 @@ constinit ranked_mutex sink_lock(lock_rank::log, "log sink");
 constinit sink_slot sink_slots[2];
 constinit std::atomic<const sink_slot*> current{nullptr};
 constinit std::atomic<int> inside{0};
+constinit std::atomic<bool> aside_runs{false};
+
+constexpr int patience_with_sink_ms = 1000;
+
+bool goes_aside() noexcept {
+  if (!current.load(std::memory_order_relaxed) || !aside_runs.load(std::memory_order_relaxed)) return false;
+  const auto must_not_wait = detail::must_not_wait_for_sink.load(std::memory_order_relaxed);
+  return must_not_wait && must_not_wait();
+}
 
 }  // namespace
 
@@ -165,6 +175,8 @@ log_level get_log_level() noexcept {
 }
 
 void set_log_sink(log_sink sink, void* arg) noexcept {
+  if (current.load() && aside_runs) (void)detail::wait_for_log_aside(patience_with_sink_ms);
+  if (sink) aside_runs = detail::start_log_aside();
   lock_guard guard(sink_lock);
   const sink_slot* old = current.load();
   sink_slot* next = old == &sink_slots[0] ? &sink_slots[1] : &sink_slots[0];
@@ -206,14 +218,21 @@ void write_log(log_level level, std::string_view component, std::string_view tex
     errno = kept;
     return;
   }
+  if (goes_aside())
+    put_log_aside(level, component, message.view());
+  else
+    give_log_line(level, component, message.view());
+  errno = kept;
+}
+
+void give_log_line(log_level level, std::string_view component, std::string_view text) noexcept {
   detail::count_mutex(1);  // set_log_sink waits for us
   inside.fetch_add(1);
   const sink_slot* to = current.load();
-  if (to) to->sink(to->arg, level, component, message.view());
+  if (to) to->sink(to->arg, level, component, text);
   inside.fetch_sub(1);
   detail::count_mutex(-1);
-  if (!to) write_stderr(level, component, message.view());
-  errno = kept;
+  if (!to) write_stderr(level, component, text);
 }
 
 }  // namespace detail

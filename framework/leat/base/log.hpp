@@ -32,7 +32,9 @@ log_level get_log_level() noexcept;
 bool log_goes_to_journal() noexcept;
 
 // Takes the place of stderr; null brings stderr back. Runs on the logging thread, perhaps on many at
-// once. When set_log_sink returns, no thread is inside the former sink; so a sink must not call it.
+// once, so who logs waits for it; only Leat's own watchers do not: their lines come on a thread of the log's
+// (log_aside.hpp), a moment later. When set_log_sink returns, no thread is inside the former sink; so a sink
+// must not call it.
 using log_sink = void (*)(void* arg, log_level level, std::string_view component, std::string_view text);
 void set_log_sink(log_sink sink, void* arg) noexcept;
 

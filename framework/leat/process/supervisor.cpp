@@ -6,6 +6,7 @@
 #include <leat/base/log.hpp>
 #include <leat/csp/select.hpp>
 #include <leat/process/restart_text.hpp>
+#include <leat/sched/heartbeat.hpp>
 #include <leat/sched/random.hpp>
 
 namespace leat {
@@ -95,6 +96,7 @@ void supervisor::limit_reached(child c, supervision_driver::limit which) {
 
 // On a G of its own: one that has been asked to stop cannot wait for children that stop one after the other.
 void supervisor::drive(const channel<int>& ask) {
+  const sched::watching watches;
   driver_.start();
   while (!driver_.all_over()) {
     const int chosen = select(on_recv(news_, [&](const incarnation_news& n) { driver_.hear(n.child, n); }),

@@ -107,6 +107,7 @@ enum g_extra : std::uint8_t {
   g_failed = 8,
   g_own_thread = 16,
   g_guarded = 32,
+  g_watches = 64,  // over others (heartbeat.hpp)
 };
 
 // What few Gs have. g_extra says what of it is in use.

@@ -16,6 +16,14 @@
 
 namespace leat::sched {
 
+watching::watching() noexcept : g_(current_g()) {
+  if (g_) g_->extras |= g_watches;
+}
+
+watching::~watching() {
+  if (g_) g_->extras &= static_cast<std::uint8_t>(~g_watches);
+}
+
 void heartbeat::watch() noexcept {
   const M* const m = current_m();
   const G* const g = m ? m->cur.load(std::memory_order_relaxed) : nullptr;

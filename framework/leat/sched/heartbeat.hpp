@@ -17,6 +17,20 @@
 
 namespace leat::sched {
 
+struct G;
+
+// While it lives, the calling G watches over others: it does not wait for a log sink of the program's (base/log_aside.hpp).
+class watching {
+ public:
+  watching() noexcept;
+  ~watching();
+  watching(const watching&) = delete;
+  watching& operator=(const watching&) = delete;
+
+ private:
+  G* const g_;
+};
+
 class heartbeat {
  public:
   explicit heartbeat(nanoseconds limit) noexcept : limit_(limit.count()) {}

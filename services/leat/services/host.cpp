@@ -324,6 +324,7 @@ ledger host::run(const in<int>& stop_signals, const std::function<void(const hos
              format_duration(longest_drain()));
     for (config::index i = 0; i < services_.size(); ++i) drain(i);
   };
+  const sched::watching watches;
   watch_.watch();
   while (alive_ > 0) {
     watch_.rest();
