@@ -116,12 +116,10 @@ observer::observer(const config::plan& plan, const wiring& wires, const board& r
     : plan_(plan),
       wires_(wires),
       board_(rows),
-      who_(std::move(who)),
       process_of_(std::move(process_of)),
       names_(std::move(names)),
       queues_(queues_of(plan, wires)),
-      started_(now_ns()),
-      since_(utc_now()),
+      program_{std::move(who), now_ns(), utc_now()},
       injected_(plan.channels.size()),
       full_since_(queues_.size(), 0),
       machine_(graph_of(plan, queues_, process_of_)),
@@ -142,9 +140,9 @@ void observer::run() {
       const std::int64_t now = now_ns();
       if (late >= 0) delay_.add(late);
       watched = now - looked_at_ < cpu_watch.count();
-      if (last_.accounts.empty() || now - last_.at >= at_rest.count() * 9 / 10) tick(now);
+      if (counted_.last().accounts.empty() || now - counted_.last().at >= at_rest.count() * 9 / 10) tick(now);
       // A queue that is full nearly always is not so at each look: it takes several in a row to clear it.
-      quiet_looks_ = machine_.suspects() || worth_a_sample(last_.accounts) ? 0 : quiet_looks_ + 1;
+      quiet_looks_ = machine_.suspects() || worth_a_sample(counted_.last().accounts) ? 0 : quiet_looks_ + 1;
       suspicious = quiet_looks_ < looks_to_clear;
       if (suspicious)
         sample(now);
@@ -163,19 +161,23 @@ void observer::run() {
   }
 }
 
+void observer::looks::add(counters now) {
+  if (!last_.accounts.empty()) earlier_.push_back(std::move(last_));
+  last_ = std::move(now);
+  while (earlier_.size() > rate_ticks) earlier_.pop_front();
+}
+
 void observer::tick(std::int64_t now) {
   // What may find no memory comes first: whoever looks then finds all of the last round, and not half of this one.
   counters fresh{now, wires_.accounts()};
-  if (!last_.accounts.empty()) history_.push_back(std::move(last_));
-  last_ = std::move(fresh);
-  while (history_.size() > rate_ticks) history_.pop_front();
+  counted_.add(std::move(fresh));
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const bool full = end_of(queues_[q]).capacity() > 0 && is_full(queues_[q]);
     if (!full)
       full_since_[q] = 0;
     else if (full_since_[q] == 0)
       full_since_[q] = now;
-    const auto line = drops_.add(q, last_.accounts[q].stats.dropped, now);
+    const auto line = drops_.add(q, counted_.last().accounts[q].stats.dropped, now);
     if (!line) continue;
     const config::channel_plan& c = plan_.channels[queues_[q].channel];
     std::string readers;
@@ -199,39 +201,37 @@ void observer::tick(std::int64_t now) {
   const std::vector<replica_row> rows = board_.rows();
   for (std::size_t i = 0; i < rows.size(); ++i) restarts_.add(i, rows[i], now);
   if (now - looked_at_ < cpu_watch.count()) remember_cpu(now);
-  const std::int64_t used = program_cpu();
-  if (program_cpu_at_ > 0)
-    program_share_ = static_cast<double>(used - program_cpu_) / static_cast<double>(now - program_cpu_at_);
-  program_cpu_ = used;
-  program_cpu_at_ = now;
+  cpu_.mark_program(now, program_cpu());
 }
 
 bool observer::worth_a_sample(const std::vector<channel_account>& now) const {
   for (std::size_t q = 0; q < queues_.size(); ++q) {
     const any_channel& c = end_of(queues_[q]);
     if (c.capacity() > 0 ? is_full(queues_[q]) : has_senders(c)) return true;
-    if (const counters* const then = before(); then && now[q].stats.dropped > then->accounts[q].stats.dropped)
+    if (const counters* const then = counted_.before();
+        then && now[q].stats.dropped > then->accounts[q].stats.dropped)
       return true;
   }
   return false;
 }
 
 void observer::report_status(std::int64_t now) {
-  if (now < next_status_ || !has_notify_socket()) return;
-  next_status_ = now + second;
+  if (now < status_.next_look || !has_notify_socket()) return;
+  status_.next_look = now + second;
   double passed = 0;
-  if (const counters* const then = before(); then && last_.at > then->at) {
-    for (std::size_t q = 0; q < last_.accounts.size(); ++q)
-      passed += growth(then->accounts[q].stats.received, last_.accounts[q].stats.received);
-    passed /= seconds(last_.at - then->at);
+  const counters& last = counted_.last();
+  if (const counters* const then = counted_.before(); then && last.at > then->at) {
+    for (std::size_t q = 0; q < last.accounts.size(); ++q)
+      passed += growth(then->accounts[q].stats.received, last.accounts[q].stats.received);
+    passed /= seconds(last.at - then->at);
   }
   unsigned restarts = 0;
   for (const replica_row& r : board_.rows()) restarts += r.restarts;
   std::string text = "STATUS=" + std::to_string(std::lround(passed)) + " values/s, " +
                      std::to_string(restarts) + (restarts == 1 ? " restart" : " restarts");
   if (!blame_.empty()) text += "; " + blame_.front().text;
-  if (text == status_) return;
-  status_ = text;
+  if (text == status_.said) return;
+  status_.said = text;
   notify_systemd(text);
 }
 

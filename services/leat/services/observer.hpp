@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <leat/base/log.hpp>
@@ -26,6 +27,7 @@
 #include <leat/csp/mutex.hpp>
 #include <leat/sched/sight.hpp>
 #include <leat/services/board.hpp>
+#include <leat/services/cpu_meter.hpp>
 #include <leat/services/drop_report.hpp>
 #include <leat/services/restart_watch.hpp>
 #include <leat/services/wiring.hpp>
@@ -97,6 +99,28 @@ class observer {
     std::int64_t at = 0;
     std::vector<channel_account> accounts;
   };
+  // What was counted at the last looks, for rates.
+  class looks {
+   public:
+    void add(counters now);
+    const counters& last() const noexcept { return last_; }
+    // The oldest that there is; null: none yet. Its accounts are as many as the last one's.
+    const counters* before() const noexcept { return earlier_.empty() ? nullptr : &earlier_.front(); }
+
+   private:
+    std::deque<counters> earlier_;
+    counters last_;
+  };
+  // Said to systemd when it changes.
+  struct service_status {
+    std::int64_t next_look = 0;
+    std::string said = {};
+  };
+  struct program {
+    deployment_identity who;
+    std::int64_t begun;
+    std::string begun_utc;
+  };
   struct waits {
     std::vector<control::queue_index> receives = {}, sends = {};
     std::int64_t since = 0;
@@ -142,7 +166,6 @@ class observer {
   control::activity activity_of(const replica_row& row, const sched::g_sight* g, const waits_by_g& at) const;
   control::blame_view describe(const control::verdict& v) const;
   void remember_cpu(std::int64_t now);
-  std::optional<double> cpu_of(std::uint64_t g) const;
 
   void add_processes(control::deployment_view& v, const std::vector<replica_row>& rows);
   void add_channels(control::deployment_view& v, const waits_by_g& at, const std::vector<replica_row>& rows);
@@ -151,21 +174,16 @@ class observer {
   const config::plan& plan_;
   const wiring& wires_;
   const board& board_;
-  const deployment_identity who_;
   const std::vector<config::index> process_of_;
   const std::vector<std::string> names_;
   const std::vector<queue> queues_;
-  const std::int64_t started_;
-  const std::string since_;
+  const program program_;
   std::vector<std::atomic<std::uint64_t>> injected_;  // by channel
   // Ids of Gs, written by these; 0: free. Who finds no place is taken for the helper of a process, which does no harm.
   std::array<std::atomic<std::uint64_t>, 64> at_the_door_{};
 
   mutable leat::mutex lock_;  // what follows: the observer's G and those who look
-  std::deque<counters> history_;
-  counters last_;
-  // The oldest that there is; null: none yet. Its accounts are as many as the last one's.
-  const counters* before() const noexcept { return history_.empty() ? nullptr : &history_.front(); }
+  looks counted_;
   std::vector<std::int64_t> full_since_;  // by queue; 0: it is not
   control::blame_machine machine_;
   unsigned quiet_looks_ = 1000;  // in a row that found nothing to suspect
@@ -185,16 +203,9 @@ class observer {
   drop_report drops_, injections_;  // by queue; by channel
   restart_watch restarts_;
   std::int64_t looked_at_ = 0;  // when somebody looked last
-  struct cpu_mark {
-    std::int64_t at;
-    std::unordered_map<std::uint64_t, std::uint32_t> by_g;  // us
-  };
-  std::deque<cpu_mark> cpu_;
+  cpu_meter cpu_{observing::cpu_watch.count()};
   control::delay_histogram delay_;
-  std::int64_t program_cpu_ = 0, program_cpu_at_ = 0;
-  double program_share_ = 0;
-  std::int64_t next_status_ = 0;
-  std::string status_;
+  service_status status_;
 };
 
 }  // namespace leat::services

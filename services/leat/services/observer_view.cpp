@@ -23,8 +23,6 @@ using namespace observing;
 
 namespace {
 
-constexpr std::int64_t cpu_window = 5 * second;
-
 std::uint64_t resident_bytes() {
   std::uint64_t size = 0, resident = 0;
   if (std::FILE* const f = std::fopen("/proc/self/statm", "re")) {
@@ -44,25 +42,9 @@ const char* to_string(deployment_phase p) noexcept {
 // --- Who uses the CPU -------------------------------------------------------------------------------
 
 void observer::remember_cpu(std::int64_t now) {
-  cpu_mark m{now, {}};
-  for (const sched::g_sight& g : sched::look_at_gs()) m.by_g.emplace(g.g, g.cpu_us);
-  // A gap in the watch is no time without CPU.
-  if (!cpu_.empty() && now - cpu_.back().at > cpu_watch.count()) cpu_.clear();
-  cpu_.push_back(std::move(m));
-  while (cpu_.size() > 2 && now - cpu_[1].at >= cpu_window) cpu_.pop_front();
-}
-
-std::optional<double> observer::cpu_of(std::uint64_t g) const {
-  if (cpu_.size() < 2 || g == 0) return std::nullopt;
-  const cpu_mark& last = cpu_.back();
-  const auto now = last.by_g.find(g);
-  if (now == last.by_g.end()) return std::nullopt;
-  for (const cpu_mark& m : cpu_) {
-    const auto then = m.by_g.find(g);
-    if (then == m.by_g.end() || m.at == last.at) continue;
-    return static_cast<double>(now->second - then->second) * 1000 / static_cast<double>(last.at - m.at);
-  }
-  return std::nullopt;
+  cpu_meter::counts by_g;
+  for (const sched::g_sight& g : sched::look_at_gs()) by_g.emplace(g.g, g.cpu_us);
+  cpu_.mark(now, std::move(by_g));
 }
 
 // --- A view -----------------------------------------------------------------------------------------
@@ -109,7 +91,7 @@ void observer::add_processes(control::deployment_view& v, const std::vector<repl
           x.state = "ready";
           break;
         }
-        x.cpu = cpu_of(r.g);
+        x.cpu = cpu_.share_of(r.g);
         switch (g->status) {
           case sched::g_status::running: x.state = "computing"; break;
           case sched::g_status::syscall:
@@ -142,8 +124,8 @@ void observer::add_processes(control::deployment_view& v, const std::vector<repl
 void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
                             const std::vector<replica_row>& rows) {
   const std::vector<channel_account> now = wires_.accounts();
-  const counters* const then = before();
-  const double passed = then ? seconds(last_.at - then->at) : 0;
+  const counters* const then = counted_.before();
+  const double passed = then ? seconds(counted_.last().at - then->at) : 0;
   const auto names_at = [&](const std::vector<config::endpoint>& ends) {
     std::vector<std::string> all;
     for (const config::endpoint& e : ends) {
@@ -202,7 +184,7 @@ void observer::add_channels(control::deployment_view& v, const waits_by_g& at,
     }
     x.injected = injected_[queues_[q].channel].load(std::memory_order_relaxed);
     if (passed > 0) {
-      const channel_stats &a = then->accounts[q].stats, &b = last_.accounts[q].stats;
+      const channel_stats &a = then->accounts[q].stats, &b = counted_.last().accounts[q].stats;
       x.rate_in = growth(a.sent, b.sent) / passed;
       x.rate_out = growth(a.received, b.received) / passed;
       x.rate_dropped = growth(a.dropped, b.dropped) / passed;
@@ -290,13 +272,14 @@ control::deployment_view observer::look() {
   if (now - looked_at_ >= cpu_watch.count()) remember_cpu(now);
   looked_at_ = now;
   v.version = LEAT_VERSION;
-  v.name = who_.name;
+  v.name = program_.who.name;
   v.pid = static_cast<int>(::getpid());
-  v.files = who_.files;
-  v.since = since_;
-  v.uptime = seconds(now - started_);
+  v.files = program_.who.files;
+  v.since = program_.begun_utc;
+  v.uptime = seconds(now - program_.begun);
   const runtime_stats s = stats();
-  v.runtime = {s.procs, s.threads, s.live, program_share_, resident_bytes(), delay_, s.fenced, s.frozen};
+  v.runtime = {s.procs,          s.threads, s.live,   cpu_.program_share(),
+               resident_bytes(), delay_,    s.fenced, s.frozen};
   const std::vector<replica_row> rows = board_.rows();
   add_health(v, rows);
   add_processes(v, rows);

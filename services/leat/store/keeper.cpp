@@ -80,15 +80,15 @@ void stored_channel::end_all_locked(waiter_list& woken) noexcept {
 bool stored_channel::is_urgent_locked() const noexcept {
   if (ends_ || (queue_.wants_to_load() && !read_fails_)) return true;
   if (queue_.failing()) return false;
-  if (wanted_round_ > rounds_begun_) return true;
+  if (rounds_.wanted > rounds_.begun) return true;
   if (!queue_.has_unwritten()) return false;
   return syncs_each() || queue_.buffer_is_half_full() || !senders_.empty();
 }
 
 std::int64_t stored_channel::sync_due_locked() const noexcept {
   if (settings_.sync == nanoseconds::max()) return csp::forever;
-  std::int64_t since = unsynced_since_;
-  if (dirty_since_ != 0 && (since == 0 || dirty_since_ < since)) since = dirty_since_;
+  std::int64_t since = due_.unsynced_since;
+  if (due_.dirty_since != 0 && (since == 0 || due_.dirty_since < since)) since = due_.dirty_since;
   if (since == 0) return csp::forever;
   return since + (syncs_each() ? ns(sync_of_removes) : ns(settings_.sync) / 4 * 3);
 }
@@ -99,13 +99,13 @@ std::int64_t stored_channel::linger_ns() const noexcept {
 
 std::int64_t stored_channel::due_locked(std::int64_t now) const noexcept {
   if (is_urgent_locked()) return now;
-  if (queue_.failing() || read_fails_) return retry_at_;
-  return std::min(dirty_since_ == 0 ? csp::forever : dirty_since_ + linger_ns(), sync_due_locked());
+  if (queue_.failing() || read_fails_) return due_.retry_at;
+  return std::min(due_.dirty_since == 0 ? csp::forever : due_.dirty_since + linger_ns(), sync_due_locked());
 }
 
 void stored_channel::kick_locked(waiter_list& woken) noexcept {
-  const bool first = dirty_since_ == 0 && queue_.has_work();
-  if (first) dirty_since_ = now_ns();
+  const bool first = due_.dirty_since == 0 && queue_.has_work();
+  if (first) due_.dirty_since = now_ns();
   if (keeper_.empty() || !(first || is_urgent_locked())) return;
   bool wake_it = false;
   if (waiter* const w = csp::claim_first(keeper_, wake_it); w && wake_it) woken.push_back(w);
@@ -118,13 +118,13 @@ void stored_channel::wait_for_work(task& t) noexcept LEAT_NO_THREAD_SAFETY_ANALY
     const std::int64_t now = now_ns(), due = due_locked(now);
     if (due <= now) {
       t.last = ends_;
-      t.writes = ends_ || !queue_.failing() || now >= retry_at_;
+      t.writes = ends_ || !queue_.failing() || now >= due_.retry_at;
       t.sync = t.writes && (ends_ || now >= sync_due_locked());
-      if (now >= retry_at_) read_fails_ = false;
+      if (now >= due_.retry_at) read_fails_ = false;
       t.work = queue_.take_work(t.writes, t.dead);
-      if (t.writes) ++rounds_begun_;
-      if (syncs_each() && (t.work.writes > 0 || wanted_round_ >= rounds_begun_)) t.sync = t.writes;
-      t.since = std::exchange(dirty_since_, 0);
+      if (t.writes) ++rounds_.begun;
+      if (syncs_each() && (t.work.writes > 0 || rounds_.wanted >= rounds_.begun)) t.sync = t.writes;
+      t.since = std::exchange(due_.dirty_since, 0);
       lock_.unlock();
       return;
     }
@@ -206,17 +206,17 @@ void stored_channel::take_in(task& t) noexcept {
     const std::int64_t now = now_ns();
     if (!t.write_error.empty()) {
       queue_.failed(t.work);
-      if (t.since != 0) dirty_since_ = t.since;
+      if (t.since != 0) due_.dirty_since = t.since;
     } else if (t.writes) {
       const bool any = t.wrote && !t.sync;
-      rounds_done_ = rounds_begun_;
+      rounds_.done = rounds_.begun;
       queue_.written(t.work, t.dropped.values, t.dropped.bytes, t.dropped.last, t.dead);
       if (t.sync)
-        unsynced_since_ = 0;
-      else if (any && unsynced_since_ == 0)
-        unsynced_since_ = t.since == 0 ? now : t.since;
+        due_.unsynced_since = 0;
+      else if (any && due_.unsynced_since == 0)
+        due_.unsynced_since = t.since == 0 ? now : t.since;
     } else if (t.since != 0) {
-      dirty_since_ = t.since;
+      due_.dirty_since = t.since;
     }
     queue_.decoded(t.work);
     if (!t.read_error.empty()) read_fails_ = true;
@@ -230,14 +230,14 @@ void stored_channel::take_in(task& t) noexcept {
     }
     if (!t.write_error.empty() || !t.read_error.empty()) {
       ++failures_;
-      retry_at_ = now + ns(retry);
+      due_.retry_at = now + ns(retry);
     }
     serve_receivers_locked(woken);
     serve_senders_locked(woken);
     end_receivers_locked(woken);
     csp::claim_all(for_write_, ending::look, woken);
     if (t.last) end_all_locked(woken);
-    if (dirty_since_ == 0 && queue_.has_work()) dirty_since_ = now;
+    if (due_.dirty_since == 0 && queue_.has_work()) due_.dirty_since = now;
   }
   csp::wake_all(in.m, woken);
 }

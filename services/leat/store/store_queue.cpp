@@ -15,9 +15,7 @@ store_queue::store_queue(limits l, std::uint64_t values, std::uint64_t bytes, st
       bytes_(bytes),
       behind_bytes_(bytes),
       kept_(values),
-      sent_(values),
-      restored_(values),
-      high_(values) {}
+      counted_{.sent = values, .restored = values, .high = values} {}
 
 // Nobody uses it any more; what is in hand is its reader's.
 store_queue::~store_queue() {
@@ -59,10 +57,10 @@ bool store_queue::put(stored_value* v, bool in_hand, dead_values& dead) noexcept
   unwritten_bytes_ += v->size;
   bytes_ += v->size;
   ++kept_;
-  ++sent_;
+  ++counted_.sent;
   if (in_hand) {
     v->to_read = v->in_hand = true;
-    ++received_;
+    ++counted_.received;
     return true;
   }
   if (behind_ == 0 && has_window()) {
@@ -76,7 +74,7 @@ bool store_queue::put(stored_value* v, bool in_hand, dead_values& dead) noexcept
     ++behind_unwritten_;
   }
   const bool is_ready = v->to_read;
-  high_ = std::max(high_, left());
+  counted_.high = std::max(counted_.high, left());
   if (!limits_.drop_oldest) return is_ready;
   // The oldest first: not the new one itself.
   drop_above_max(dead);
@@ -101,7 +99,7 @@ void store_queue::drop_ready(dead_values& dead) noexcept {
     v = ready_.pop_front();
   }
   count_unready(v);
-  ++dropped_;
+  ++counted_.dropped;
   leave(v);
   v->to_read = false;
   if (!v->to_write) remove_later(v);
@@ -161,7 +159,7 @@ void store_queue::drop_unwritten(dead_values& dead) noexcept {
       --behind_unwritten_;
       behind_bytes_ -= v->size;
     }
-    if (was_ready || v->is_behind) ++dropped_;
+    if (was_ready || v->is_behind) ++counted_.dropped;
     leave(v);
   }
   v->to_write = false;
@@ -182,7 +180,7 @@ store_queue::taken store_queue::take_back(std::uint64_t number, std::unique_ptr<
   (void)unwritten_.pop_after(before);
   leave(v);
   v->to_write = false;
-  --sent_;
+  --counted_.sent;
   if (v->to_read) {
     to = std::move(v->value);
     count_unready(v);
@@ -217,7 +215,7 @@ stored_value* store_queue::take() noexcept {
   if (ready_.empty()) return nullptr;
   stored_value* const v = ready_.pop_front();
   count_unready(v);
-  ++received_;
+  ++counted_.received;
   v->in_hand = true;
   return v;
 }
@@ -229,7 +227,7 @@ void store_queue::give_back(stored_value* v) noexcept {
     if (!v->to_write) trash_.push_back(v);
     return;
   }
-  --received_;
+  --counted_.received;
   count_ready(v);
   ready_.push_front(v);
 }
@@ -326,7 +324,7 @@ void store_queue::decoded(work& w) noexcept {
 void store_queue::written(work& w, std::uint64_t dropped, std::uint64_t dropped_bytes,
                           std::uint64_t last_dropped, dead_values& dead) noexcept {
   failing_ = writing_ = false;
-  written_ += w.writes;
+  counted_.written += w.writes;
   written_upto_ = w.upto;
   while (!w.write.empty()) {
     stored_value* const v = w.write.pop_front();
@@ -343,7 +341,7 @@ void store_queue::written(work& w, std::uint64_t dropped, std::uint64_t dropped_
   }
   while (!w.remove.empty()) dead.add(w.remove.pop_front());
   if (dropped == 0) return;
-  dropped_ += dropped;
+  counted_.dropped += dropped;
   behind_ -= dropped;
   behind_from_ = last_dropped + 1;
   bytes_ -= dropped_bytes;
@@ -373,8 +371,8 @@ void store_queue::loaded(read_list& values, std::uint64_t upto, std::uint64_t un
     behind_bytes_ -= std::min(behind_bytes_, v->size);
   }
   behind_ -= unreadable;
-  dropped_ += unreadable;
-  unreadable_ += unreadable;
+  counted_.dropped += unreadable;
+  counted_.unreadable += unreadable;
   bytes_ -= unreadable_bytes;
   behind_bytes_ -= std::min(behind_bytes_, unreadable_bytes);
   kept_ -= unreadable;
@@ -390,7 +388,7 @@ std::uint64_t store_queue::missing(std::uint64_t upto) noexcept {
     behind_bytes_ -= later == 0 ? behind_bytes_ : its_bytes;
     behind_ = later;
     kept_ -= lost;
-    dropped_ += lost;
+    counted_.dropped += lost;
   }
   behind_from_ = upto + 1;
   return lost;

@@ -154,7 +154,7 @@ class store_queue {
   // False: it is behind, and its value is not needed any more.
   bool put(stored_value* v, bool in_hand, dead_values& dead) noexcept;
   // What a value that is never to fit is counted as.
-  void refuse() noexcept { ++sent_, ++dropped_; }
+  void refuse() noexcept { ++counted_.sent, ++counted_.dropped; }
   // The next one, in hand from now on. Null: none is ready.
   stored_value* take() noexcept;
   // A sender no longer wants what it has put; its value goes to `to`, if it was not behind. not_now: the work has it.
@@ -195,17 +195,21 @@ class store_queue {
   std::uint64_t left() const noexcept { return ready_count_ + behind_; }
   std::uint64_t kept() const noexcept { return kept_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
-  std::uint64_t sent() const noexcept { return sent_; }
-  std::uint64_t received() const noexcept { return received_; }
-  std::uint64_t dropped() const noexcept { return dropped_; }
-  std::uint64_t restored() const noexcept { return restored_; }
-  std::uint64_t written() const noexcept { return written_; }
-  std::uint64_t unreadable() const noexcept { return unreadable_; }
-  std::uint64_t high() const noexcept { return high_; }
+  std::uint64_t sent() const noexcept { return counted_.sent; }
+  std::uint64_t received() const noexcept { return counted_.received; }
+  std::uint64_t dropped() const noexcept { return counted_.dropped; }
+  std::uint64_t restored() const noexcept { return counted_.restored; }
+  std::uint64_t written() const noexcept { return counted_.written; }
+  std::uint64_t unreadable() const noexcept { return counted_.unreadable; }
+  std::uint64_t high() const noexcept { return counted_.high; }
   std::uint64_t last_number() const noexcept { return next_ - 1; }
   std::uint64_t written_upto() const noexcept { return written_upto_; }
 
  private:
+  struct counts {
+    std::uint64_t sent = 0, received = 0, dropped = 0, restored = 0, written = 0, unreadable = 0, high = 0;
+  };
+
   bool wants_to_drop() const noexcept { return limits_.drop_oldest && behind_ > 0 && bytes_ > limits_.max; }
   bool has_window() const noexcept {
     return ready_count_ < limits_.window || ready_bytes_ < limits_.window_bytes;
@@ -237,7 +241,7 @@ class store_queue {
   std::uint64_t gone_ready_ = 0, behind_unwritten_ = 0;
   std::uint64_t ready_count_ = 0, ready_bytes_ = 0, unwritten_bytes_ = 0;
   std::uint64_t bytes_, behind_bytes_, kept_;
-  std::uint64_t sent_, received_ = 0, dropped_ = 0, restored_, written_ = 0, unreadable_ = 0, high_ = 0;
+  counts counted_;
 };
 
 }  // namespace leat::store

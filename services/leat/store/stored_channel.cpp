@@ -184,7 +184,7 @@ std::uint64_t stored_channel::settle(read_list& in_hand) noexcept {
     lock_guard hold(lock_);
     if (in_hand.empty()) return 0;
     while (!in_hand.empty())
-      if (queue_.settle(in_hand.pop_front(), dead)) round = rounds_begun_ + 1;
+      if (queue_.settle(in_hand.pop_front(), dead)) round = rounds_.begun + 1;
     // Those who wait until it is written need not.
     if (!queue_.has_unwritten()) csp::claim_all(for_write_, ending::look, woken);
     serve_senders_locked(woken);
@@ -197,14 +197,14 @@ std::uint64_t stored_channel::settle(read_list& in_hand) noexcept {
 void stored_channel::wait_for_round(std::uint64_t round,
                                     std::int64_t until) noexcept LEAT_NO_THREAD_SAFETY_ANALYSIS {
   const auto is_over = [&]() LEAT_NO_THREAD_SAFETY_ANALYSIS {
-    return rounds_done_ >= round || over_ || queue_.failing();
+    return rounds_.done >= round || over_ || queue_.failing();
   };
   for (ending how = ending::look; how == ending::look;) {
     entered in;
     waiter_list woken;
     lock_.lock();
     if (!syncs_each() || is_over()) return lock_.unlock();
-    wanted_round_ = std::max(wanted_round_, round);
+    rounds_.wanted = std::max(rounds_.wanted, round);
     kick_locked(woken);
     lock_.unlock();
     csp::wake_all(in.m, woken);

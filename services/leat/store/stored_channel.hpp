@@ -125,6 +125,15 @@ class stored_channel final : public csp::channel_base {
     std::uint64_t number = 0;
   };
   using kept_sending = std::unique_ptr<sending>;
+  struct rounds {  // of writes
+    std::uint64_t begun = 0, done = 0;
+    std::uint64_t wanted = 0;  // that somebody waits for
+  };
+  struct due_times {
+    std::int64_t dirty_since = 0;     // 0: there is nothing to write
+    std::int64_t unsynced_since = 0;  // 0: all that is written is on the disk
+    std::int64_t retry_at = 0;
+  };
   struct task;
 
   std::unique_ptr<csp::kept_value> decoded(const std::vector<std::uint8_t>& body) const;
@@ -173,13 +182,10 @@ class stored_channel final : public csp::channel_base {
   bool read_fails_ LEAT_GUARDED_BY(lock_) = false;
   csp::wait_queue senders_ LEAT_GUARDED_BY(lock_);    // slot: a sending*
   csp::wait_queue receivers_ LEAT_GUARDED_BY(lock_);  // slot: a stored_value**
-  std::uint64_t rounds_begun_ LEAT_GUARDED_BY(lock_) = 0, rounds_done_ LEAT_GUARDED_BY(lock_) = 0;
-  std::uint64_t wanted_round_ LEAT_GUARDED_BY(lock_) = 0;  // that somebody waits for
-  csp::wait_queue for_write_ LEAT_GUARDED_BY(lock_);       // with `each`
+  rounds rounds_ LEAT_GUARDED_BY(lock_);
+  csp::wait_queue for_write_ LEAT_GUARDED_BY(lock_);  // with `each`
   csp::wait_queue keeper_ LEAT_GUARDED_BY(lock_);
-  std::int64_t dirty_since_ LEAT_GUARDED_BY(lock_) = 0;     // 0: there is nothing to write
-  std::int64_t unsynced_since_ LEAT_GUARDED_BY(lock_) = 0;  // 0: all that is written is on the disk
-  std::int64_t retry_at_ LEAT_GUARDED_BY(lock_) = 0;
+  due_times due_ LEAT_GUARDED_BY(lock_);
   std::uint64_t refused_ LEAT_GUARDED_BY(lock_) = 0, failures_ LEAT_GUARDED_BY(lock_) = 0;
   bool started_ = false, all_written_ = true;  // the latter is ordered by done_
   std::atomic<bool> finish_failed_{false};

@@ -13,8 +13,6 @@
 namespace leat::net::mqtt {
 namespace {
 
-using std::chrono::seconds;
-
 constexpr std::size_t most_orphans = 4;  // times the Receive Maximum
 constexpr std::size_t most_control = std::size_t{64} << 10;
 
@@ -30,7 +28,7 @@ reason said_by_client(reason r) noexcept {
 
 }  // namespace
 
-session::session(session_options o) : o_(std::move(o)), used_ids_(65536) {
+session::session(session_options o) : o_(std::move(o)) {
   o_.receive_maximum = std::max<std::uint16_t>(o_.receive_maximum, 1);
   o_.most_waiting = std::max<std::size_t>(o_.most_waiting, 1);
   const auto need = [](const std::string& why) {
@@ -50,16 +48,15 @@ void session::open(time_point now) {
   phase_ = phase::connecting;
   server_ = {};
   end_.reset();
-  answered_ = false;
-  keep_alive_ = o_.keep_alive;
-  session_present_ = false;
-  paused_ = ping_waits_ = false;
-  opened_ = last_sent_ = last_heard_ = now;
+  kept_.answered = false;
+  kept_.present = false;
+  opened_ = now;
+  alive_.begin(o_.keep_alive, now);
   aliases_in_.assign(std::size_t{o_.topic_aliases} + 1, std::string());
 
   connect_packet c;
   c.client_id = o_.client_id;
-  c.clean_start = o_.clean_start && !ever_online_;
+  c.clean_start = o_.clean_start && !kept_.ever_online;
   c.keep_alive = o_.keep_alive;
   c.will = o_.will;
   c.user_name = o_.user_name;
@@ -74,13 +71,13 @@ void session::open(time_point now) {
 
 void session::lost() {
   if (phase_ == phase::offline) return;
-  doubtful_ |= !answered_;
+  kept_.doubtful |= !kept_.answered;
   phase_ = phase::offline;
   unread_.clear();
   control_.clear();
   aliases_out_.clear();
   in_flight_now_ = 0;
-  ping_waits_ = false;
+  alive_.end();
   for (outgoing& m : in_flight_) {
     m.before |= m.sent;
     m.sent = false;
@@ -88,18 +85,7 @@ void session::lost() {
   for (incoming& m : inbound_) orphans_.push_back(m);
   inbound_.clear();
   while (orphans_.size() > most_orphans * o_.receive_maximum) orphans_.pop_front();
-  for (wanted& w : wanted_) {
-    if (w.state != asked::waits) continue;
-    free_id(w.id);
-    w.state = asked::not_yet;
-  }
-  for (unwanted& u : unwanted_)
-    if (u.id != 0) free_id(std::exchange(u.id, std::uint16_t{0}));
-  // It was asked for again behind the UNSUBSCRIBE.
-  std::erase_if(unwanted_, [this](const unwanted& u) {
-    return std::any_of(wanted_.begin(), wanted_.end(),
-                       [&u](const wanted& w) { return w.subscription.filter == u.filter; });
-  });
+  subscriptions_.connection_lost(ids_);
 }
 
 void session::write(const packet& p) {
@@ -126,10 +112,7 @@ void session::fail(reason code, std::string why) {
 
 void session::receive(std::string_view bytes, time_point now) {
   if (phase_ == phase::offline) return;
-  if (!bytes.empty()) {
-    last_heard_ = now;
-    ping_waits_ = false;
-  }
+  if (!bytes.empty()) alive_.heard(now);
   const bool joined = !unread_.empty();
   if (joined) unread_ += bytes;
   std::string_view rest = joined ? std::string_view(unread_) : bytes;
@@ -157,32 +140,19 @@ bool session::has_no_room_for(unsigned char header) const noexcept {
   if (control_.size() >= most_control) return true;
   if (header >> 4 != static_cast<unsigned>(packet_type::publish)) return false;
   if ((header & 6u) != 0 && inbound_.size() >= o_.receive_maximum) return true;
-  return !deliveries_.empty() &&
-         (deliveries_.size() >= o_.most_waiting || waiting_bytes_ >= o_.most_waiting_bytes);
+  return deliveries_.is_full(o_);
 }
 
 bool session::stalled() const noexcept {
   return !unread_.empty() && has_no_room_for(static_cast<unsigned char>(unread_.front()));
 }
 
-void session::pause_reading(bool paused, time_point now) noexcept {
-  if (paused_ && !paused) last_heard_ = now;
-  paused_ = paused;
-  if (paused) ping_waits_ = false;
-}
-
-// Three quarters of the keep-alive, so that a machine that is late is not too late.
-time_point session::ping_due() const noexcept {
-  const time_point since = paused_ ? last_sent_ : std::min(last_sent_, last_heard_);
-  return since + nanoseconds(seconds(keep_alive_)) * 3 / 4;
-}
+void session::pause_reading(bool paused, time_point now) noexcept { alive_.pause(paused, now); }
 
 time_point session::due() const noexcept {
   switch (phase_) {
     case phase::connecting: return opened_ + o_.connect_time;
-    case phase::online:
-      if (keep_alive_ == 0) return time_point::max();
-      return ping_waits_ ? pinged_ + seconds(keep_alive_) : ping_due();
+    case phase::online: return alive_.due();
     default: return time_point::max();
   }
 }
@@ -191,14 +161,13 @@ void session::tick(time_point now) {
   if (now < due()) return;
   if (phase_ == phase::connecting)
     return fail(reason::unspecified_error, "the server does not answer the CONNECT");
-  if (ping_waits_)
+  if (alive_.ping_waits())
     return fail(reason::keep_alive_timeout,
-                "nothing was heard for " + std::to_string(keep_alive_) + " s after a PINGREQ");
+                "nothing was heard for " + std::to_string(alive_.seconds()) + " s after a PINGREQ");
   std::string ping;
   (void)encode(pingreq_packet{}, ping);
   control_.insert(0, ping);
-  pinged_ = last_sent_ = now;
-  ping_waits_ = !paused_;
+  alive_.pinged(now);
 }
 
 bool session::has_output() const noexcept {
@@ -215,7 +184,7 @@ bool session::take_output(std::string& to, std::size_t most, time_point now) {
   while (phase_ == phase::online && to.size() < most && send_next(to, now)) {
   }
   if (to.size() == before) return false;
-  last_sent_ = now;
+  alive_.sent(now);
   return true;
 }
 

@@ -48,7 +48,9 @@
 #include <vector>
 
 #include <leat/base/clock.hpp>
+#include <leat/net/mqtt/keep_alive.hpp>
 #include <leat/net/mqtt/packet.hpp>
+#include <leat/net/mqtt/packet_ids.hpp>
 
 namespace leat::net::mqtt {
 
@@ -156,12 +158,12 @@ class session {
   std::optional<subscribe_result> next_subscribed();
 
   phase at() const noexcept { return phase_; }
-  bool session_present() const noexcept { return session_present_; }
+  bool session_present() const noexcept { return kept_.present; }
   const std::string& client_id() const noexcept { return o_.client_id; }
-  std::size_t deliveries() const noexcept { return deliveries_.size(); }
+  std::size_t deliveries() const noexcept { return deliveries_.all.size(); }
   std::size_t unacknowledged() const noexcept { return inbound_.size(); }
   std::size_t unpublished() const noexcept { return queue_.size() + in_flight_.size(); }
-  std::uint16_t keep_alive() const noexcept { return keep_alive_; }
+  std::uint16_t keep_alive() const noexcept { return alive_.seconds(); }
 
  private:
   struct outgoing {
@@ -190,6 +192,34 @@ class session {
     std::string filter = {};
     std::uint16_t id = 0;  // 0: not asked for on this connection
   };
+  // What the reader asks for, and the answers to it that nobody has taken.
+  struct subscription_list {
+    std::vector<wanted> asked_for = {};
+    std::vector<unwanted> given_up = {};
+    std::deque<subscribe_result> answers = {};
+
+    void connection_lost(packet_ids& ids);
+    // One answer for each filter: the last.
+    void answer(subscribe_result r);
+  };
+  // Those that nobody has taken.
+  struct delivery_queue {
+    std::deque<delivery> all = {};
+    std::size_t bytes = 0;
+
+    void push(delivery d);
+    std::optional<delivery> take();
+    bool is_full(const session_options& o) const noexcept {
+      return !all.empty() && (all.size() >= o.most_waiting || bytes >= o.most_waiting_bytes);
+    }
+  };
+  // What is known of the session that the server keeps.
+  struct servers_session {
+    bool present = false;
+    bool ever_online = false;
+    bool answered = true;   // the last CONNECT, by a CONNACK
+    bool doubtful = false;  // one before it was not
+  };
   // What the server said in its CONNACK.
   struct server_limits {
     std::uint32_t receive_maximum = 65535;
@@ -213,36 +243,27 @@ class session {
   bool take_again(const publish_packet& p, std::size_t print);
   void answer_done();
   bool has_no_room_for(unsigned char header) const noexcept;
-  void tell_subscribed(subscribe_result r);
 
-  std::uint16_t take_id();
-  void free_id(std::uint16_t id) noexcept { used_ids_[id] = false; }
   void ask_for(wanted& w);
   void ask_for_all();
   bool send_next(std::string& to, time_point now);
   bool send_message(outgoing& m, std::string& to, time_point now);
   void finish(const outgoing& m, publish_outcome how, reason code, std::string why);
   std::uint32_t quota() const noexcept { return server_.receive_maximum - in_flight_now_; }
-  time_point ping_due() const noexcept;
 
   session_options o_;
   phase phase_ = phase::offline;
   server_limits server_;
-  bool session_present_ = false;
-  bool ever_online_ = false;
-  bool answered_ = true;   // the last CONNECT, by a CONNACK
-  bool doubtful_ = false;  // one before it was not
-  std::uint16_t keep_alive_ = 0;
+  servers_session kept_;
   std::optional<connection_end> end_;
   std::string unread_;   // the begin of a packet; stalled: whole ones
   std::string control_;  // answers, PINGREQ, SUBSCRIBE, DISCONNECT
 
-  bool paused_ = false, ping_waits_ = false;
-  time_point opened_{}, last_sent_{}, last_heard_{}, pinged_{};
+  time_point opened_{};
+  mqtt::keep_alive alive_;
 
   std::uint64_t next_token_ = 1;
-  std::uint16_t next_id_ = 1;
-  std::vector<bool> used_ids_;
+  packet_ids ids_;
 
   std::deque<outgoing> queue_;
   // With QoS 1, sent and not answered: first the in_flight_now_ that were sent on this connection, then those that
@@ -256,13 +277,9 @@ class session {
   std::deque<incoming> orphans_;                      // of earlier ones: the server may send them again
   std::unordered_set<std::uint16_t> awaits_release_;  // QoS 2: PUBREC is sent
 
-  std::vector<wanted> wanted_;
-  std::vector<unwanted> unwanted_;
-
-  std::deque<delivery> deliveries_;
-  std::size_t waiting_bytes_ = 0;  // of deliveries_
+  subscription_list subscriptions_;
+  delivery_queue deliveries_;
   std::deque<publish_result> results_;
-  std::deque<subscribe_result> subscribed_;
 };
 
 }  // namespace leat::net::mqtt

@@ -81,7 +81,7 @@ bool session::send_next(std::string& to, time_point now) {
   if (next.expires && *next.expires <= now) {
     finish(next, publish_outcome::expired, reason::success, "it expired before it could be sent");
   } else if (acknowledged) {
-    next.id = take_id();
+    next.id = ids_.take();
     if (next.id == 0) return false;
     in_flight_.push_back(std::move(next));
     queue_.pop_front();
@@ -99,7 +99,7 @@ bool session::send_message(outgoing& m, std::string& to, time_point now) {
   const auto refuse = [&](publish_outcome how, reason code, std::string why) {
     finish(m, how, code, std::move(why));
     if (m.id != 0) {
-      free_id(m.id);
+      ids_.give_back(m.id);
       std::erase_if(in_flight_, [token = m.token](const outgoing& x) { return x.token == token; });
     }
     return false;
@@ -148,23 +148,33 @@ bool session::send_message(outgoing& m, std::string& to, time_point now) {
   return true;
 }
 
-std::uint16_t session::take_id() {
-  for (unsigned tries = 0; tries < 65535; ++tries) {
-    const std::uint16_t id = next_id_;
-    next_id_ = id == 65535 ? std::uint16_t{1} : static_cast<std::uint16_t>(id + 1);
-    if (used_ids_[id]) continue;
-    used_ids_[id] = true;
-    return id;
+void session::subscription_list::connection_lost(packet_ids& ids) {
+  for (wanted& w : asked_for) {
+    if (w.state != asked::waits) continue;
+    ids.give_back(w.id);
+    w.state = asked::not_yet;
   }
-  return 0;
+  for (unwanted& u : given_up)
+    if (u.id != 0) ids.give_back(std::exchange(u.id, std::uint16_t{0}));
+  // It was asked for again behind the UNSUBSCRIBE.
+  std::erase_if(given_up, [this](const unwanted& u) {
+    return std::any_of(asked_for.begin(), asked_for.end(),
+                       [&u](const wanted& w) { return w.subscription.filter == u.filter; });
+  });
+}
+
+void session::subscription_list::answer(subscribe_result r) {
+  std::erase_if(answers, [&r](const subscribe_result& old) { return old.filter == r.filter; });
+  answers.push_back(std::move(r));
 }
 
 void session::subscribe(subscription s) {
-  const auto at = std::find_if(wanted_.begin(), wanted_.end(),
+  const auto at = std::find_if(subscriptions_.asked_for.begin(), subscriptions_.asked_for.end(),
                                [&s](const wanted& w) { return w.subscription.filter == s.filter; });
-  wanted& w = at == wanted_.end() ? wanted_.emplace_back() : *at;
-  if (w.state == asked::waits) free_id(w.id);
-  std::erase_if(unwanted_, [&s](const unwanted& u) { return u.id == 0 && u.filter == s.filter; });
+  wanted& w = at == subscriptions_.asked_for.end() ? subscriptions_.asked_for.emplace_back() : *at;
+  if (w.state == asked::waits) ids_.give_back(w.id);
+  std::erase_if(subscriptions_.given_up,
+                [&s](const unwanted& u) { return u.id == 0 && u.filter == s.filter; });
   w.subscription = std::move(s);
   w.state = asked::not_yet;
   if (phase_ == phase::online) ask_for(w);
@@ -172,27 +182,27 @@ void session::subscribe(subscription s) {
 
 void session::unsubscribe(std::string_view filter) {
   const auto gone = [filter](const wanted& w) { return w.subscription.filter == filter; };
-  for (const wanted& w : wanted_)
-    if (gone(w) && w.state == asked::waits) free_id(w.id);
-  std::erase_if(wanted_, gone);
-  std::erase_if(subscribed_, [filter](const subscribe_result& r) { return r.filter == filter; });
+  for (const wanted& w : subscriptions_.asked_for)
+    if (gone(w) && w.state == asked::waits) ids_.give_back(w.id);
+  std::erase_if(subscriptions_.asked_for, gone);
+  std::erase_if(subscriptions_.answers, [filter](const subscribe_result& r) { return r.filter == filter; });
   if (!check_filter(filter).empty()) return;  // no server has it
-  if (std::none_of(unwanted_.begin(), unwanted_.end(),
+  if (std::none_of(subscriptions_.given_up.begin(), subscriptions_.given_up.end(),
                    [filter](const unwanted& u) { return u.id == 0 && u.filter == filter; }))
-    unwanted_.push_back({.filter = std::string(filter)});
+    subscriptions_.given_up.push_back({.filter = std::string(filter)});
   if (phase_ == phase::online) ask_for_all();
 }
 
 void session::ask_for_all() {
-  for (unwanted& u : unwanted_) {
+  for (unwanted& u : subscriptions_.given_up) {
     if (u.id != 0) continue;
     unsubscribe_packet p;
     p.filters.push_back(u.filter);
     if (is_larger(p, server_.packet_size)) continue;  // nor could it be subscribed to
-    p.id = u.id = take_id();
+    p.id = u.id = ids_.take();
     if (p.id != 0) write(p);
   }
-  for (wanted& w : wanted_)
+  for (wanted& w : subscriptions_.asked_for)
     if (w.state == asked::not_yet && phase_ == phase::online) ask_for(w);
 }
 
@@ -200,7 +210,7 @@ void session::ask_for(wanted& w) {
   const std::string& filter = w.subscription.filter;
   const auto refuse = [&](reason code, std::string why) {
     w.state = asked::granted;  // answered, until the session is another
-    tell_subscribed({.filter = filter, .code = code, .why = std::move(why)});
+    subscriptions_.answer({.filter = filter, .code = code, .why = std::move(why)});
   };
   if (std::string why = check_filter(filter); !why.empty())
     return refuse(reason::topic_filter_invalid, std::move(why));
@@ -212,16 +222,10 @@ void session::ask_for(wanted& w) {
   p.subscriptions.push_back(w.subscription);
   if (is_larger(p, server_.packet_size))
     return refuse(reason::packet_too_large, "the server takes no packets of that size");
-  p.id = w.id = take_id();
+  p.id = w.id = ids_.take();
   if (w.id == 0) return refuse(reason::packet_identifier_in_use, "no packet identifier is free");
   w.state = asked::waits;
   write(p);
-}
-
-// One for each filter: the last.
-void session::tell_subscribed(subscribe_result r) {
-  std::erase_if(subscribed_, [&r](const subscribe_result& old) { return old.filter == r.filter; });
-  subscribed_.push_back(std::move(r));
 }
 
 void session::acknowledge(std::uint64_t token, reason r) {
@@ -250,11 +254,18 @@ void session::disconnect(reason r) {
   (void)encode(d, control_);
 }
 
-std::optional<delivery> session::next_delivery() {
-  if (!deliveries_.empty()) waiting_bytes_ -= bytes_held(deliveries_.front());
-  return take_front(deliveries_);
+void session::delivery_queue::push(delivery d) {
+  bytes += bytes_held(d);
+  all.push_back(std::move(d));
 }
+
+std::optional<delivery> session::delivery_queue::take() {
+  if (!all.empty()) bytes -= bytes_held(all.front());
+  return take_front(all);
+}
+
+std::optional<delivery> session::next_delivery() { return deliveries_.take(); }
 std::optional<publish_result> session::next_result() { return take_front(results_); }
-std::optional<subscribe_result> session::next_subscribed() { return take_front(subscribed_); }
+std::optional<subscribe_result> session::next_subscribed() { return take_front(subscriptions_.answers); }
 
 }  // namespace leat::net::mqtt

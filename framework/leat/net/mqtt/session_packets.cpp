@@ -53,7 +53,7 @@ void session::handle(packet& p, time_point now) {
 
 void session::on(connack_packet& p, time_point now) {
   const properties& has = p.properties;
-  answered_ = true;
+  kept_.answered = true;
   if (p.reason != reason::success) {
     phase_ = phase::closing;
     control_.clear();
@@ -64,7 +64,7 @@ void session::on(connack_packet& p, time_point now) {
                           .server_reference = reference_in(has)};
     return;
   }
-  if (p.session_present && o_.clean_start && !ever_online_)
+  if (p.session_present && o_.clean_start && !kept_.ever_online)
     return fail(reason::protocol_error, "the server has a session that it was asked to forget");
   if (o_.client_id.empty()) {
     const std::string* const id = has.text(property_id::assigned_client_identifier);
@@ -79,26 +79,27 @@ void session::on(connack_packet& p, time_point now) {
   server_.retain = allowed(has, property_id::retain_available);
   server_.wildcards = allowed(has, property_id::wildcard_subscription_available);
   server_.shared = allowed(has, property_id::shared_subscription_available);
-  if (const auto n = has.number(property_id::server_keep_alive)) keep_alive_ = static_cast<std::uint16_t>(*n);
+  if (const auto n = has.number(property_id::server_keep_alive))
+    alive_.set_seconds(static_cast<std::uint16_t>(*n));
   phase_ = phase::online;
-  ever_online_ = true;
-  last_sent_ = last_heard_ = now;
+  kept_.ever_online = true;
+  alive_.begin(now);
   resume_or_forget(p.session_present);
   ask_for_all();
 }
 
 // What only the same session of the server gives a meaning.
 void session::resume_or_forget(bool present) {
-  session_present_ = present;
-  if (present && !std::exchange(doubtful_, false)) return;
-  doubtful_ = false;
+  kept_.present = present;
+  if (present && !std::exchange(kept_.doubtful, false)) return;
+  kept_.doubtful = false;
   orphans_.clear();
   awaits_release_.clear();
   if (!present) {
-    unwanted_.clear();
+    subscriptions_.given_up.clear();
     for (outgoing& m : in_flight_) m.before = false;
   }
-  for (wanted& w : wanted_) w.state = asked::not_yet;
+  for (wanted& w : subscriptions_.asked_for) w.state = asked::not_yet;
 }
 
 bool session::resolve_alias(publish_packet& p) {
@@ -155,8 +156,7 @@ void session::on(publish_packet& p) {
                .qos = p.qos,
                .retain = p.retain,
                .properties = std::move(p.properties)};
-  waiting_bytes_ += bytes_held(d);
-  deliveries_.push_back(std::move(d));
+  deliveries_.push(std::move(d));
 }
 
 // In the order of receipt: one that is done waits for those before it.
@@ -188,7 +188,7 @@ void session::on_puback(const ack_packet& p) {
   const bool refused = is_error(p.reason);
   finish(*at, refused ? publish_outcome::refused : publish_outcome::acknowledged, p.reason,
          refused ? told("the server refuses the message: ", p.reason, p.properties) : std::string());
-  free_id(p.id);
+  ids_.give_back(p.id);
   in_flight_.erase(at);
   --in_flight_now_;
 }
@@ -196,19 +196,19 @@ void session::on_puback(const ack_packet& p) {
 void session::on(const suback_packet& p) {
   if (p.type == packet_type::unsuback) {
     const auto asked_for = [&p](const unwanted& u) { return u.id == p.id; };
-    if (std::erase_if(unwanted_, asked_for) > 0) free_id(p.id);
+    if (std::erase_if(subscriptions_.given_up, asked_for) > 0) ids_.give_back(p.id);
     return;
   }
-  for (wanted& w : wanted_) {
+  for (wanted& w : subscriptions_.asked_for) {
     if (w.state != asked::waits || w.id != p.id) continue;
-    free_id(w.id);
+    ids_.give_back(w.id);
     const reason code = p.reasons.front();
     w.state = asked::granted;
-    return tell_subscribed({.filter = w.subscription.filter,
-                            .code = code,
-                            .why = is_error(code)
-                                       ? told("the server refuses the subscription: ", code, p.properties)
-                                       : std::string()});
+    return subscriptions_.answer(
+        {.filter = w.subscription.filter,
+         .code = code,
+         .why = is_error(code) ? told("the server refuses the subscription: ", code, p.properties)
+                               : std::string()});
   }
 }
 
