@@ -176,8 +176,8 @@ log_level get_log_level() noexcept {
 
 void set_log_sink(log_sink sink, void* arg) noexcept {
   if (current.load() && aside_runs) (void)detail::wait_for_log_aside(patience_with_sink_ms);
-  if (sink) aside_runs = detail::start_log_aside();
   lock_guard guard(sink_lock);
+  if (sink) aside_runs = detail::start_log_aside();
   const sink_slot* old = current.load();
   sink_slot* next = old == &sink_slots[0] ? &sink_slots[1] : &sink_slots[0];
   *next = {sink, arg};

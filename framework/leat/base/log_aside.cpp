@@ -5,10 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include <leat/base/clock.hpp>
@@ -87,6 +85,7 @@ bool start_log_aside() noexcept {
   const bool started = ::pthread_create(&thread, nullptr, &run, nullptr) == 0;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) return false;
+  (void)::pthread_setname_np(thread, "leat-log");
   ::pthread_detach(thread);
   runs_in.store(::getpid(), std::memory_order_relaxed);
   return true;

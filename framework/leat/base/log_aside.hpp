@@ -22,7 +22,7 @@ namespace leat::detail {
 // Whether the calling thread must not wait for a sink; asked with each line. Null: nobody minds.
 extern std::atomic<bool (*)() noexcept> must_not_wait_for_sink;
 
-// Starts the thread, once per process. False: there is none, and nothing may be put.
+// Starts the thread, once per process; one caller at a time. False: there is none, and nothing may be put.
 bool start_log_aside() noexcept;
 void put_log_aside(log_level level, std::string_view component, std::string_view text) noexcept;
 // Until all that was put has been given. False: not within so long.

@@ -137,9 +137,13 @@ class single_base : public channel_base {
   // e): its successor uses the same slot.
   template <class Self, class F>
   [[gnu::always_inline]] static bool outside(const Self& self, F move) noexcept {
-    if (self.moves_plainly()) return !sched::must_come_in() && move();
-    const sched::counted_outside counted;
-    return !sched::must_come_in() && move();
+    if (!safety::overrun || self.moves_plainly()) return !sched::must_come_in() && move();
+    sched::G* const g = sched::count_outside();
+    if (!g) [[unlikely]]
+      return false;
+    const bool done = !sched::must_come_in() && move();
+    sched::end_count_outside(*g);
+    return done;
   }
   bool moves_plainly() const noexcept { return moves_plainly_; }
 

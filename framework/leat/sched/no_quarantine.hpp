@@ -47,21 +47,21 @@ class no_quarantine {
 
 // The same outside the runtime for what lasts as long as somebody else's code does: a value that is moved into a ring or
 // out of it. It counts before come_in is read. sysmon raises that first and looks at the count then, with a heavy
-// barrier in between: so it sees the one, or whoever counts sees the other, and begins nothing.
-class counted_outside {
- public:
-  [[gnu::always_inline]] counted_outside() noexcept : g_(safety::overrun ? current_g() : nullptr) {
-    if (g_) count_no_quarantine(*g_, 1);
-  }
-  [[gnu::always_inline]] ~counted_outside() {
-    if (g_) count_no_quarantine(*g_, -1);
-  }
-  counted_outside(const counted_outside&) = delete;
-  counted_outside& operator=(const counted_outside&) = delete;
-
- private:
-  G* const g_;
-};
+// barrier in between: so it sees the one, or whoever counts sees the other, and begins nothing. Both store constants:
+// to count up and down would make each value wait for the last.
+// Null: no G runs here, or it counts already; what it wants to do it does inside the runtime.
+[[gnu::always_inline]] inline G* count_outside() noexcept {
+  G* const g = current_g();
+  if (!g || g->no_quarantine.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return nullptr;
+  g->no_quarantine.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return g;
+}
+[[gnu::always_inline]] inline void end_count_outside(G& g) noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  g.no_quarantine.store(0, std::memory_order_release);  // as in count_no_quarantine
+}
 
 // The same for one who only looks, at a channel's size or its figures. That is no sign of life: it passes the gate.
 G* begin_look() noexcept;

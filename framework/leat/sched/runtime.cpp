@@ -12,6 +12,7 @@
 #include <leat/base/check.hpp>
 #include <leat/base/clock.hpp>
 #include <leat/base/log.hpp>
+#include <leat/base/log_aside.hpp>
 #include <leat/base/units.hpp>
 #include <leat/fiber/overflow.hpp>
 #include <leat/sched/crash.hpp>
@@ -322,6 +323,7 @@ void run_main(const runtime_options& options, void (*fn)(void*), void* arg) {
     note_signals();
     add_last_words(dump_current, s.get());
     all_ended = s->run(g);
+    (void)leat::detail::wait_for_log_aside(1000);  // what sysmon and hosts said last
     remove_last_words(dump_current, s.get());
   }
   current_scheduler::clear();

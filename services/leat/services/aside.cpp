@@ -8,7 +8,6 @@
 
 #include <leat/base/log.hpp>
 #include <leat/csp/channel.hpp>
-#include <leat/sched/overrun.hpp>
 #include <leat/sched/spawn.hpp>
 
 namespace leat::services {
@@ -17,7 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Whoever waits says what it means that it hangs.
 class silent_guard final : public overrun_guard {
  public:
   silent_guard() noexcept : overrun_guard(2s, 200ms) {}
@@ -26,24 +24,29 @@ class silent_guard final : public overrun_guard {
 
 }  // namespace
 
+std::shared_ptr<overrun_guard> guard_aside() { return std::make_shared<silent_guard>(); }
+
 bool run_aside(std::function<void()> work) {
   const channel<bool> over(1);
   try {
-    go({.name = "aside", .guard = std::make_shared<silent_guard>()},
-       [over, work = std::move(work)]() mutable {
-         try {
-           work();
-           work = nullptr;
-         } catch (const std::exception& e) {
-           log_error("services", "a value's own code failed: {}", e.what());
-         }
-         (void)over.try_send(true);
-       });
+    go({.name = "aside", .guard = guard_aside()}, [over, work = std::move(work)]() mutable {
+      bool good = false;
+      try {
+        work();
+        work = nullptr;
+        good = true;
+      } catch (const std::exception& e) {
+        log_error("services", "a value's own code failed: {}", e.what());
+      } catch (...) {
+        log_error("services", "a value's own code failed, with what is no std::exception");
+      }
+      (void)over.try_send(good);
+    });
   } catch (const std::exception& e) {
     log_error("services", "{}", e.what());
     return false;
   }
-  return over.recv_until(deadline(1s)).has_value();
+  return over.recv_until(deadline(1s)).value_or(false);
 }
 
 }  // namespace leat::services

@@ -5,11 +5,17 @@
 // what comes after it comes in order.
 #pragma once
 #include <functional>
+#include <memory>
+
+#include <leat/sched/overrun.hpp>
 
 namespace leat::services {
 
-// On a G. False: it is not over within a second, or could not be started, or the caller was asked to stop. It
-// may go on, so it owns what it uses, and touches nothing of the host's; it is quarantined like a process that hangs.
+// For a G that works beside the host: it is quarantined when it hangs, and whoever waits for it says what that means.
+std::shared_ptr<overrun_guard> guard_aside();
+
+// On a G. False: it failed, which is logged, is not over within a second, could not be started, or the caller was
+// asked to stop. It may go on, so it owns what it uses, and touches nothing of the host's.
 bool run_aside(std::function<void()> work);
 
 }  // namespace leat::services

@@ -15,8 +15,8 @@
 // The host is watched as well: sysmon sees when it makes no step (host_watch.hpp). What could keep it waiting
 // for others is done elsewhere: constructors run on the Gs of their processes, names of functions are looked
 // up by a G of their own (trace_names.hpp). And from the hang of a process to the start of its successor it
-// leaves the heap alone, which the one that hangs may have locked (next_incarnation.hpp). Values run their own
-// code elsewhere, too: what is given up is put into words and passed on by a G of its own (aside.hpp).
+// leaves the heap alone, which the one that hangs may have locked (next_incarnation.hpp). Only to give
+// up a value it needs it. Values run their own code elsewhere: a G of its own passes on what is given up (aside.hpp).
 //
 // host.cpp has the life of services and the loop; host_supervise.cpp what the driver of their supervision
 // (process/supervision_driver.hpp) asks for: how incarnations are made, what is counted and said of them.

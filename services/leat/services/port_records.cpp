@@ -179,7 +179,8 @@ void port_records::give_up(port& p, const std::string& name) const {
   const std::string who = v.who;
   if (run_aside([v = std::move(v)] { pass_on(v); })) return;
   log_error("services",
-            "{}, and its copy, move or destructor does not return: nobody waits for it any longer", who);
+            "{}, and its copy, move or destructor fails or does not return: nobody waits for it any longer",
+            who);
   p.record = std::make_shared<csp::gate_record>();
   p.record->hold = p.type->make_hold();
 }

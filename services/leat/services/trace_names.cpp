@@ -2,8 +2,6 @@
 #include <leat/services/trace_names.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,18 +9,11 @@
 
 #include <leat/base/log.hpp>
 #include <leat/sched/backtrace.hpp>
-#include <leat/sched/overrun.hpp>
 #include <leat/sched/spawn.hpp>
+#include <leat/services/aside.hpp>
 
 namespace leat::services {
 namespace {
-
-// Nobody has to know when it hangs.
-class silent_guard final : public overrun_guard {
- public:
-  silent_guard() noexcept : overrun_guard(std::chrono::seconds(2), std::chrono::milliseconds(200)) {}
-  void overran(const overrun_news&) noexcept override {}
-};
 
 // What lies between a caller and what it calls when the compiler inlines nothing: five lines that push those of the program out
 // of the message.
@@ -39,7 +30,7 @@ trace_names::~trace_names() {
 
 void trace_names::start(std::vector<std::string> whose) {
   wanted_.emplace(16, channel_options{.name = "names of functions"});
-  go({.name = "trace names", .guard = std::make_shared<silent_guard>()},
+  go({.name = "trace names", .guard = guard_aside()},
      [wanted = *wanted_, whose = std::move(whose)] { look_up(wanted, whose); });
 }
 

@@ -18,7 +18,7 @@ count() { # NAME N
 
 failed=0
 lines=()
-for name in yield pingpong chan_buf spawn; do
+for name in yield pingpong chan_buf chan_buf_named spawn; do
   n=20000
   once=$(count $name $n)
   twice=$(count $name $((2 * n)))

@@ -70,6 +70,23 @@ void through(long n, const leat::channel_options& o) {
 void chan_buf(long n) { through(n, {.writers = 1, .readers = 1}); }
 void chan_buf_any(long n) { through(n, {}); }
 
+// Values with code for their moves (sched/fence.hpp, e).
+struct named {
+  std::string name;
+  int n = 0;
+};
+void chan_buf_named(long n) {
+  leat::channel<named> c(128, {.writers = 1, .readers = 1});
+  auto other = leat::spawn(how, [&] {
+    for (long i = 0; i < n; ++i) c.send(named{{}, static_cast<int>(i)});
+    c.close();
+  });
+  long sum = 0;
+  for (const named& v : c) sum += v.n;
+  other.join();
+  if (sum == 0) std::abort();
+}
+
 void spawn(long n) {
   std::vector<leat::task<void>> batch;
   batch.reserve(1000);
@@ -183,6 +200,7 @@ struct {
 } const workloads[]{{"yield", yields},
                     {"pingpong", pingpong},
                     {"chan_buf", chan_buf},
+                    {"chan_buf_named", chan_buf_named},
                     {"spawn", spawn},
                     {"mutex", mutex},
                     {"chan_buf_any", chan_buf_any},
