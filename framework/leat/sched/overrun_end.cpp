@@ -36,6 +36,7 @@ constexpr unsigned most_looks = 15'000;
 constexpr unsigned later_looks = 2'000;           // when it has been searched for before
 constexpr unsigned most_looks_by_asking = 2'000;  // tens of microseconds apart
 constexpr std::int64_t answer_within = 10 * second;
+constexpr std::int64_t silent_for_long = 50 * ms, longest_look = 200 * ms;
 // The M that has got the P tries at once; on a busy machine it first has to get a CPU.
 constexpr std::int64_t word_of_spare_within = 200 * ms;
 constexpr std::int64_t shortest_pause = 50 * ms, longest_pause = 60 * second;
@@ -204,9 +205,15 @@ std::int64_t overrun_patrol::look_at_fenced(M& m, std::int64_t now) noexcept {
       n.looks = looks;
       n.put_at = now;
     }
-    const std::int64_t limit = n.question == probe::where ? where_within : answer_within;
-    if ((back || now - n.put_at >= limit) && withdraw_question(m)) return settle(m, probe::unclean, now);
-    return now + (now - n.put_at < 2 * ms ? look_every : ms);
+    const bool where = n.question == probe::where;
+    const std::int64_t silent = now - n.put_at;
+    if ((back || silent >= (where ? where_within : answer_within)) && withdraw_question(m)) {
+      close_question(n);
+      return where || back ? now : try_later(m, now);
+    }
+    // It has signals blocked, or gets no CPU time.
+    if (!where && silent >= silent_for_long && !n.demoted) demote(m);
+    return now + (silent < 2 * ms ? look_every : std::clamp(silent / 8, ms, longest_look));
   }
   if (n.done == run_note::step::fenced) {
     // Word of a spare thread is waited for, but not for ever: whoever would bring it may hang as well.
