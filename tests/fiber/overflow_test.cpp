@@ -129,7 +129,7 @@ TEST_CASE("a frame larger than the guard page is caught too") {
 }
 #endif
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__))
 TEST_CASE("the stack that is recommended is enough for the array that did not fit") {
   const auto r = run_self("overflow_by_array");
   check_report(r, "stack = \"256K\" for the process in TOML");

@@ -54,7 +54,7 @@ std::atomic<bool> handed_on{false};  // its report is written; a handler of the 
 
 // How much more the function wanted that was about to take its frame. The fault itself does not tell: a large
 // frame is probed page by page, so that the first page below the stack is hit. But the loop that does so has
-// its end in a register: both compilers keep it in r11. Zero: not known.
+// its end in a register: on x86-64 both compilers keep it in r11, on AArch64 the comparison names it. Zero: not known.
 std::size_t still_wanted([[maybe_unused]] const void* context) noexcept {
 #if defined(__x86_64__)
   const auto* const registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
@@ -71,6 +71,26 @@ std::size_t still_wanted([[maybe_unused]] const void* context) noexcept {
   else
     return 0;
   if (std::memcmp(code, compare, sizeof compare) == 0 && end < sp) return sp - end;
+#elif defined(__aarch64__)
+  const mcontext_t& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+  const auto instruction = [&](std::ptrdiff_t bytes_on) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, reinterpret_cast<const unsigned char*>(registers.pc) + bytes_on, sizeof word);
+    return word;
+  };
+  constexpr std::uint32_t offset_bits = 0xfffu << 10;
+  constexpr std::uint32_t probe = 0xf90003ff;           // str xzr, [sp, #offset]
+  constexpr std::uint32_t register_bits = 0x1fu << 16;  // of what follows
+  constexpr std::uint32_t compare = 0xeb2063ff;         // cmp sp, x0
+  if ((instruction(0) & ~offset_bits) != probe) return 0;
+  // GCC compares after the probe, Clang before it.
+  for (const std::ptrdiff_t place : {4, -8}) {
+    const std::uint32_t word = instruction(place);
+    if ((word & ~register_bits) != compare) continue;
+    const std::uint32_t n = (word & register_bits) >> 16;
+    if (n < std::size(registers.regs) && registers.regs[n] < registers.sp)
+      return registers.sp - registers.regs[n];
+  }
 #endif
   return 0;
 }
