@@ -199,7 +199,7 @@ TEST_CASE("gnss: a parser that hangs is replaced, and no position is missing") {
   } else {
     CHECK(has(gnss.said, "parser::split"));
   }
-  CHECK(has(gnss.said, R"(a value is given up after 1 failures: {"text":"$GPTXT*4F"})"));
+  CHECK(has(gnss.said, R"(a value is given up after 1 failure: {"text":"$GPTXT*4F"})"));
 }
 
 TEST_CASE("can-logger: a frame that is too short is logged, and no frame is missing from the files") {
@@ -209,7 +209,7 @@ TEST_CASE("can-logger: a frame that is too short is logged, and no frame is miss
   CHECK(logger.end() == 0);
   INFO(logger.said);
   CHECK(has(logger.said, "failed: frame 0C0 has 2 bytes"));
-  CHECK(has(logger.said, "a value is given up after 1 failures"));
+  CHECK(has(logger.said, "a value is given up after 1 failure"));
   // 200 frames of the engine and 40 others; a head line in each file.
   CHECK(lines_in(records.path() + "/frames-000001.csv") == 241);
   CHECK(lines_in(records.path() + "/motion-000001.csv") == 200);

@@ -4,6 +4,7 @@
 // the owner hears of is written as a line of words.
 #include <doctest/doctest.h>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -66,6 +67,7 @@ class team final : public supervision_driver::owner {
   std::uint64_t passed = 0;     // b's progress
   bool nothing_left = false;    // for whoever returns
   bool stops_at_limit = false;  // the owner stops all
+  bool no_memory = false;       // for incarnations
   std::shared_ptr<incarnation> freed = {};
 
  private:
@@ -75,9 +77,10 @@ class team final : public supervision_driver::owner {
     text_ += (text_.empty() ? "" : " ") + what + ":" + static_cast<char>('a' + c);
   }
   std::shared_ptr<incarnation> launch(child c, unsigned number,
-                                      std::shared_ptr<incarnation> before) override {
+                                      std::shared_ptr<incarnation>& before) override {
     note("launch" + std::to_string(number), c);
     CHECK((before != nullptr) == (number > 1));
+    if (no_memory) throw std::bad_alloc();
     freed = std::move(before);
     numbers_[c] = number;
     return std::make_shared<incarnation>(incarnation::options{.child = c}, told_);
@@ -129,6 +132,29 @@ TEST_CASE("one that fails is launched again after its pause, and the last one is
   CHECK(t.driver().last(0) == first);
   CHECK(t.after(110ms) == "launch2:a");
   CHECK(t.freed.get() == first);
+}
+
+TEST_CASE("one that cannot be made has failed, and is tried again until its limit") {
+  team t(3);
+  (void)t.said();
+  const incarnation* const first = t.driver().in(0);
+  t.no_memory = true;
+  CHECK(t.ends('a', kind::failed, "no carrier") == "failed:a");
+  CHECK(t.after(110ms) == "launch2:a failed:a");
+  CHECK(t.why == "std::bad_alloc");
+  CHECK(t.driver().in(0) == nullptr);
+  CHECK(t.driver().last(0) == first);
+  CHECK(t.after(110ms) == "launch3:a failed:a");
+  SUBCASE("there is memory again") {
+    t.no_memory = false;
+    CHECK(t.after(110ms) == "launch4:a");
+    CHECK(t.driver().in(0) != first);
+    CHECK(t.freed.get() == first);
+  }
+  SUBCASE("there is none") {
+    CHECK(t.after(110ms) == "launch4:a failed-for-good:a limit-of-restarts:a");
+    CHECK(t.driver().in(1) != nullptr);
+  }
 }
 
 TEST_CASE("news of an earlier incarnation, or of one that is out, change nothing") {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <unistd.h>
+
+#include <cstdio>
 #include <functional>
 #include <mutex>
 #include <stdexcept>
@@ -9,6 +12,8 @@
 #include <leat/supervisor.hpp>
 
 #include "sched/fixture.hpp"
+#include "support/child.hpp"
+#include "support/few_threads.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
@@ -118,6 +123,55 @@ TEST_CASE("one that hangs beyond max_quarantined ends the supervisor") {
     CHECK(s.report()[0].lingers);
     enough = true;
   });
+}
+
+// Each run takes a thread for good, and from the third on the system gives no further one.
+LEAT_CHILD(supervised_hangs_without_threads) {
+  constexpr int cannot = 77;  // the machine does not let us make the limit
+  runtime_options o = with_procs(2);
+  o.grace = 10ms;
+  leat::run(o, [] {
+    static diary d;
+    static int runs = 0;
+    child_options hangs = quick();
+    hangs.hang = 30ms;
+    hangs.grace = 10ms;
+    hangs.restart.burst = 1000;
+    supervisor s("gateway");
+    s.add("other", quick(), waiter(d, "other"));
+    s.add("stuck", hangs, [] {
+      (void)eventually([] { return d.text() == "+other"; });
+      // The thread that goes on when this one hangs is made by the other, in its own time.
+      if (++runs == 3) {
+        (void)eventually([] { return stats().threads >= 2; });
+        if (!leat::test::refuse_threads()) ::_exit(cannot);
+      }
+      int ends[2];
+      char c = 0;
+      if (::pipe(ends) == 0)
+        while (::read(ends[0], &c, 1) < 0) {
+        }
+    });
+    try {
+      s.run();
+    } catch (const supervisor_failed& e) {
+      std::fprintf(stderr, "%s. %s\n", e.what(), d.text().c_str());
+    }
+    std::fflush(stderr);
+    ::_exit(0);
+  });
+}
+
+TEST_CASE("hangs that take one thread after the other end the supervisor before the last one is gone") {
+  if (fiber::under_tsan) return;  // which starts threads of its own
+  const auto r = leat::test::run_self("supervised_hangs_without_threads");
+  if (r.exited(77)) {
+    MESSAGE("this machine does not let the test limit threads");
+    return;
+  }
+  INFO(r.output);
+  CHECK(r.exited(0));
+  CHECK(r.said("gateway: 'stuck' hangs, and no further thread can be had; all stop. +other -other\n"));
 }
 
 TEST_CASE("too many failures stop the others and end the supervisor") {

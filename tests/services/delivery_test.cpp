@@ -226,7 +226,7 @@ TEST_CASE("without a channel for them, values that are given up are logged in fu
   CHECK(process_of(l, p, "sink").dead_letters == 2);
   CHECK(process_of(l, p, "sink").redelivered == 0);
   CHECK(log.said(
-      "process 'sink' (fussy, t.toml:9), port 'values': a value is given up after 1 failures: {\"n\":7}"));
+      "process 'sink' (fussy, t.toml:9), port 'values': a value is given up after 1 failure: {\"n\":7}"));
   CHECK(log.said("{\"n\":9}"));
 }
 
@@ -252,7 +252,7 @@ TEST_CASE("a value whose own code does not return is given up without the host, 
   const ledger l = run_plan(p);
   CHECK(notes.of("s/sink") == std::vector<int>{1, 3, 4});
   CHECK(process_of(l, p, "sink").dead_letters == 1);
-  CHECK(log.said("a value is given up after 1 failures: {\"n\":2}"));
+  CHECK(log.said("a value is given up after 1 failure: {\"n\":2}"));
   CHECK(log.said("its copy, move or destructor fails or does not return"));
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include <leat/base/log.hpp>
@@ -16,13 +17,22 @@
 namespace leat {
 namespace {
 
-std::string text_of(const std::exception_ptr& e) {
+// Who waits for news gets them also where memory is short: a text that needs none takes the place of one that does.
+std::string text_or_less(const char* text) noexcept {
+  try {
+    return text;
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  }
+}
+
+std::string text_of(const std::exception_ptr& e) noexcept {
   try {
     std::rethrow_exception(e);
   } catch (const std::exception& x) {
-    return *x.what() ? x.what() : "an exception without a text";
+    return text_or_less(*x.what() ? x.what() : "an exception without a text");
   } catch (...) {
-    return "an exception that is not a std::exception";
+    return text_or_less("an exception that is not a std::exception");
   }
 }
 
@@ -60,7 +70,7 @@ class incarnation::runner {
   // A G that cannot be given its thread or its stack drops what it was to run.
   ~runner() {
     if (run_ && std::exchange(run_->make_, nullptr))
-      tell(incarnation_news::kind::failed, "it could not be started");
+      tell(incarnation_news::kind::failed, text_or_less("it could not be started"));
   }
 
   void operator()() {
@@ -83,7 +93,7 @@ class incarnation::runner {
   }
 
  private:
-  void tell(incarnation_news::kind how, std::string why) {
+  void tell(incarnation_news::kind how, std::string why) noexcept {
     incarnation_news n;
     n.child = run_->child_;
     n.number = run_->number_;

@@ -2,6 +2,7 @@
 #include <leat/process/supervision_driver.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace leat {
@@ -26,7 +27,13 @@ void supervision_driver::start() {
 void supervision_driver::launch(child c) {
   entry& e = children_[c];
   e.cause = {};
-  e.last = owner_.launch(c, ++e.number, std::move(e.last));
+  ++e.number;
+  try {
+    e.last = owner_.launch(c, e.number, e.last);
+  } catch (const std::exception& x) {
+    if (!e.last) throw;
+    return out(c, process_end::failed, x.what(), false);
+  }
   e.in = true;
   if (!e.watchdog) return;
   e.progress = owner_.progress(c);

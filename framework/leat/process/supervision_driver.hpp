@@ -63,10 +63,11 @@ class supervision_driver {
 
   class owner {
    public:
-    // Makes and starts an incarnation with this number. `before` is the last one, if there is one: it is
-    // handed over since to free it takes the heap.
+    // Makes and starts an incarnation with this number. `before` is the last one, if there is one: it is to be
+    // taken, since to free it takes the heap. What it throws, with `before` where it was, is a failure of the child, which
+    // has its restarts like any other; of the first one it is the caller's.
     virtual std::shared_ptr<incarnation> launch(child c, unsigned number,
-                                                std::shared_ptr<incarnation> before) = 0;
+                                                std::shared_ptr<incarnation>& before) = 0;
     // Values that have passed so far. Asked for children with a watchdog.
     virtual std::uint64_t progress(child c) const noexcept = 0;
     // Of one that has returned: there is nothing left that it could do.

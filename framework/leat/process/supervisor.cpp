@@ -27,9 +27,8 @@ void supervisor::add(std::string name, const child_options& o, factory make,
 }
 
 std::shared_ptr<incarnation> supervisor::launch(child c, unsigned number,
-                                                std::shared_ptr<incarnation> before) {
+                                                std::shared_ptr<incarnation>& before) {
   const entry& me = children_[c];
-  before.reset();
   driver_.make_room(c);
   ++reports_[c].runs;
   incarnation::options o;
@@ -40,7 +39,9 @@ std::shared_ptr<incarnation> supervisor::launch(child c, unsigned number,
   o.spawn.thread = me.o.thread;
   o.hang = me.o.hang;
   o.grace = me.o.grace;
-  return incarnation::start(o, me.make, news_);
+  std::shared_ptr<incarnation> run = incarnation::start(o, me.make, news_);
+  before.reset();
+  return run;
 }
 
 std::uint64_t supervisor::progress(child c) const noexcept {

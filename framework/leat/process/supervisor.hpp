@@ -100,7 +100,8 @@ class supervisor : private supervision_driver::owner {
     factory make;
     std::vector<std::shared_ptr<csp::gate_record>> records;
   };
-  std::shared_ptr<incarnation> launch(child c, unsigned number, std::shared_ptr<incarnation> before) override;
+  std::shared_ptr<incarnation> launch(child c, unsigned number,
+                                      std::shared_ptr<incarnation>& before) override;
   std::uint64_t progress(child c) const noexcept override;
   bool finished(child) const override { return false; }
   void overran(child c, const incarnation_news& n, bool went_on) override;

@@ -135,7 +135,7 @@ class host {
 
    private:
     std::shared_ptr<incarnation> launch(child c, unsigned number,
-                                        std::shared_ptr<incarnation> before) override;
+                                        std::shared_ptr<incarnation>& before) override;
     std::uint64_t progress(child c) const noexcept override { return replica_of(c).ports->progress(); }
     bool finished(child c) const override;
     void overran(child c, const incarnation_news& n, bool went_on) override;

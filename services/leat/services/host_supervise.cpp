@@ -93,7 +93,7 @@ bool host::all_make_progress() const noexcept {
 host::service::service(host& h, config::index n) : driver(*this, leat::random()), host_(h), index_(n) {}
 
 std::shared_ptr<incarnation> host::service::launch(child c, unsigned number,
-                                                   std::shared_ptr<incarnation> before) {
+                                                   std::shared_ptr<incarnation>& before) {
   replica& r = replica_of(c);
   const config::process_plan& p = host_.plan_.processes[r.process];
   process_account& a = host_.processes_[r.process];

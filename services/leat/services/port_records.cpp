@@ -171,7 +171,8 @@ void port_records::give_up(port& p, const std::string& name) const {
   v.type = p.type;
   v.who = "process '" + name + "' (" + plan.type->name + ", " + plan_.where(plan.at) + "), port '" +
           plan.ports[p.index].schema->name + "': a value is given up after " +
-          std::to_string(p.record->hold->failures) + " failures";
+          std::to_string(p.record->hold->failures) +
+          (p.record->hold->failures == 1 ? " failure" : " failures");
   if (plan.dead_letter) {
     v.to = wires_.whole(*plan.dead_letter);
     v.to_name = plan_.channels[*plan.dead_letter].name;
