@@ -129,7 +129,7 @@ soak_one() {
     long/limits)
       ((minutes < 20)) || long=(--long)
       step "$log" "each line that says FAILED names the limit" \
-        bash tests/services/limits.sh build/release/bin/leat "${long[@]}" ;;
+        bash tests/services/limits.sh build/release/bin/leat build/release/bin/hang-matrix "${long[@]}" ;;
     long/simulations)  # one seed, a thousand times, with faults: the log and the ledger must be the same
       local program=build/release/bin/leat file=examples/climate/climate.toml
       if [[ -x build/release/bin/plant-gateway ]]; then

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 #
-# limits.sh PROGRAM [--long]
+# limits.sh PROGRAM HANGING [--long]
 #
 # Runs services under small limits: threads (RLIMIT_NPROC, as a user whom nobody else is; needs root), address space
 # (RLIMIT_AS), open files (RLIMIT_NOFILE). At each point a service must either do all its work and answer SIGTERM, or end
 # at once with a line that says what to raise. It never stands still, never dies by a signal, never fills the log.
+# One whose process hangs again and again (HANGING is hang-matrix) may also come to the last thread, and stops by its
+# `on_limit` then, with one line that says so.
 # Without --long: chosen points, in some seconds. With it: threads 1 to 10, address space each 20 MB from 40 to 600, open
 # files 4 to 16, and the climate example as a larger program.
 set -uo pipefail
@@ -15,11 +17,14 @@ for inherited in /proc/$BASHPID/fd/*; do
   # 255 is the script itself.
   if ((n > 2 && n != 255)); then eval "exec $n>&-"; fi
 done
-program=$(realpath "$1") && long=${2:-}
+program=$(realpath "$1") && hanging=$(realpath "$2") && long=${3:-}
 examples=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../examples")
 dir=$(mktemp -d) && chmod 755 "$dir" && trap '[[ $BASHPID != "$$" ]] || rm -rf "$dir"' EXIT
-cp "$program" "$dir/leat" && cd "$dir" || exit 1
-points=0 failures=0 refused=0 users=0
+cp "$program" "$dir/leat" && cp "$hanging" "$dir/hanging" && cd "$dir" || exit 1
+# Another user cannot read what stands beside it.
+mapfile -t libraries < <(ldd hanging | awk '$3 ~ /libhang-/ { print $3 }')
+cp "${libraries[@]}" . && export LD_LIBRARY_PATH=$dir || exit 1
+points=0 failures=0 refused=0 limited=0 users=0
 patience=20 # seconds until a point counts as standing still
 
 cat >short.toml <<'END'
@@ -36,6 +41,36 @@ in     = { values = "ticks" }
 capacity = 8
 END
 sed 's/, count = 20//' short.toml >endless.toml
+# One that sleeps for ever takes a thread along for good, one that loops in a library of somebody runs on behind its fence.
+hangs=5
+for where in sleep vendor; do
+  cat >"$where.toml" <<END
+leat = 1
+[supervisor]
+host_hang = "3s"
+hang = "60ms"
+grace = "20ms"
+restart = { burst = 1000, backoff = ["1ms", "1ms"] }
+[process.source]
+use = "counts"
+hang = "5s"
+out = { to = "raw" }
+[process.victim]
+use = "hangs"
+config = { where = "$where", times = $hangs }
+in = { from = "raw" }
+out = { to = "done" }
+delivery = "at-least-once"
+[process.sink]
+use = "checks"
+hang = "5s"
+in = { from = "done" }
+[channel.raw]
+capacity = 16
+[channel.done]
+capacity = 16
+END
+done
 cp "$examples/climate/climate.toml" climate.toml
 export CLIMATE_LISTEN=127.0.0.1:0 CLIMATE_CONTROL=127.0.0.1:0
 
@@ -120,6 +155,53 @@ try_endless() {
   log_is_short
 }
 
+# Each channel in the ledger: nothing has gone without being counted.
+is_balanced() {
+  awk '/^channel / && /sent/ { n++; for (i = 1; i < NF; i++) at[$i] = $(i + 1)
+      if (at["sent"] != at["received"] + at["dropped"] + at["left"]) wrong++ }
+    END { exit !(n == 2 && !wrong) }' err
+}
+
+# A service whose process hangs in $1, $hangs times: all are replaced and it answers SIGTERM; or `on_limit` ends it before the
+# last thread is gone, and one line says why; or there was but one, and host_hang ends it.
+try_hanging() {
+  points=$((points + 1))
+  : >out
+  "${limit[@]}" ./hanging run "$1.toml" >out 2>err </dev/null &
+  local pid=$! i told
+  for ((i = 0; i < patience * 50; i++)); do
+    kill -0 "$pid" 2>/dev/null || break
+    if grep -q 'all have hung' out; then kill -TERM "$pid" 2>/dev/null; break; fi
+    sleep 0.02
+  done
+  for ((; i < 2 * patience * 50; i++)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.02; done
+  if ((i == 2 * patience * 50)); then
+    fail "a service with hangs in $1 stands still"
+    kill -KILL "$pid"
+    wait "$pid" 2>/dev/null
+    return
+  fi
+  wait "$pid" 2>/dev/null
+  status=$?
+  told=$(grep -c 'warning sched: no further thread' err)
+  ((told <= 1)) || fail "$told lines about threads"
+  case $status in
+    0)
+      grep -Eq ', 0 lost, [0-9]+ twice, 0 stopped inside' out || fail "hangs in $1: $(tail -n 1 out)"
+      is_balanced || fail "hangs in $1: the ledger is not in balance" ;;
+    70)
+      grep -q 'every thread is busy, .* raise TasksMax=' err || fail "hangs in $1: no line says what to raise"
+      limited=$((limited + 1)) ;;
+    *)
+      if [[ $status != 1 || ! -s out ]]; then is_clear_refusal; return; fi
+      told=$(grep -Ec 'its service .* stops' err)
+      ((told == 1)) || fail "hangs in $1: $told lines tell of the limit"
+      grep -Eq ', 0 stopped inside' out || fail "hangs in $1: $(tail -n 1 out)"
+      is_balanced || fail "hangs in $1: the ledger is not in balance"
+      limited=$((limited + 1)) ;;
+  esac
+}
+
 sweep() {
   local kind=$1 n
   shift
@@ -128,6 +210,8 @@ sweep() {
     limit_to "$kind" "$n" && try_short
     limit_to "$kind" "$n" && try_endless endless.toml
     if [[ $long && $kind != files ]]; then limit_to "$kind" "$n" && try_endless climate.toml; fi
+    if [[ $long || $kind == threads ]]; then limit_to "$kind" "$n" && try_hanging sleep; fi
+    if [[ $long ]]; then limit_to "$kind" "$n" && try_hanging vendor; fi
   done
 }
 
@@ -136,10 +220,10 @@ if [[ $long ]]; then
   sweep megabytes {40..600..20}
   sweep files {4..16}
 else
-  ((EUID != 0)) || sweep threads 1 2 3
+  ((EUID != 0)) || sweep threads 1 2 3 4
   sweep megabytes 40 100 220 400
   sweep files 4 7 8
 fi
 ((EUID == 0)) || echo "not root: limits on threads were not tried"
-echo "$points runs, $refused ended at once with a reason, $failures wrong"
+echo "$points runs, $refused ended at once with a reason, $limited by their limit of hangs, $failures wrong"
 ((failures == 0))

@@ -27,6 +27,7 @@
 #include <leat/sched/info.hpp>
 #include <leat/sched/run.hpp>
 #include <leat/sched/stack_use.hpp>
+#include <leat/services/arena_share.hpp>
 #include <leat/services/controls.hpp>
 #include <leat/services/host.hpp>
 #include <leat/services/status_line.hpp>
@@ -146,6 +147,7 @@ int run_services(const command& c, const config::checked& r) {
   try {
     // A reader of our output that has gone, or a peer's closed pipe in somebody's library, ends nothing.
     std::signal(SIGPIPE, SIG_IGN);
+    limit_arenas();
     return leat::run(runtime_options_of(*r.plan), [&] {
       host h(*r.plan);
       const in<int> stop = hang_up_is_ignored() ? signals(SIGINT, SIGTERM) : signals(SIGINT, SIGTERM, SIGHUP);
