@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Records: which fields there are at each port, as far as that is known before anything runs, and whether
-// those that settings, maps and messages name are among them.
-//
-// A message says which fields it has. So does an out port of a class, or a function of its settings; one that
-// passes on what comes in has the fields of that. What nobody says is not known, and nothing is checked
-// against it; so it is in a circle.
+// Records: whether the fields that settings, maps and messages name are among those that there are (field_flow.hpp).
 #include <algorithm>
 #include <exception>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <leat/base/field_steps.hpp>
+#include <leat/config/field_flow.hpp>
+#include <leat/config/known_fields.hpp>
 #include <leat/config/resolve.hpp>
 #include <leat/config/suggest.hpp>
 #include <leat/config/values.hpp>
@@ -24,102 +17,6 @@
 namespace leat::config {
 
 namespace {
-
-constexpr std::string_view records = "record";
-
-// Of a file there may be many, and many ports with the same: they are looked up by name, and shared.
-class fields {
- public:
-  fields() = default;
-  explicit fields(std::vector<record_field> all) : all_(std::move(all)) {
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      by_name_.emplace(all_[i].name, i);
-      (void)any_field_around(all_[i].name,
-                             [&](std::string_view outer) { return outers_.insert(outer), false; });
-    }
-  }
-  fields(const fields&) = delete;
-  fields& operator=(const fields&) = delete;
-
-  // By its path.
-  const record_field* find(std::string_view name) const {
-    static const record_field anything;
-    if (const record_field* const same = named(name)) return same;
-    const std::string pattern = field_pattern(name);
-    if (const record_field* const same = named(pattern)) return same;
-    if (outers_.contains(pattern)) return &anything;  // "where" of "where.lat"
-    const bool unknown = any_field_around(pattern, [&](std::string_view outer) {
-      const record_field* const around = named(outer);
-      return around && (around->kind == value_kind::any || (is_nested(*around) && !has_parts(outer)));
-    });
-    return unknown ? &anything : nullptr;
-  }
-  // Fields within it are known.
-  bool has_parts(std::string_view name) const { return outers_.contains(name); }
-  static bool is_nested(const record_field& f) noexcept {
-    return f.kind == value_kind::table || f.kind == value_kind::list;
-  }
-  const std::vector<record_field>& all() const noexcept { return all_; }
-
- private:
-  const record_field* named(std::string_view name) const {
-    const auto at = by_name_.find(name);
-    return at == by_name_.end() ? nullptr : &all_[at->second];
-  }
-
-  std::vector<record_field> all_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
-  std::unordered_set<std::string_view> outers_;  // what any of them is within
-};
-using known_fields = std::shared_ptr<const fields>;  // null: not known
-
-known_fields joined(const known_fields& some, const known_fields& more) {
-  if (!some || !more || some == more || more->all().empty()) return more ? some : more;
-  if (some->all().empty()) return more;
-  std::vector<record_field> out = some->all();
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (const record_field* const same = more->find(out[i].name); same && same->kind != out[i].kind)
-      out[i].kind = value_kind::any;
-  for (const record_field& f : more->all())
-    if (!some->find(f.name)) out.push_back(f);
-  return std::make_shared<const fields>(std::move(out));
-}
-
-// As field_renames does it at run time: who takes the name of another displaces it.
-known_fields renamed(const known_fields& from, const std::vector<rename_plan>& names,
-                     std::string rename_plan::* is, std::string rename_plan::* becomes) {
-  if (!from || names.empty()) return from;
-  std::unordered_map<std::string, std::string> changes;
-  std::unordered_set<std::string> taken;
-  for (const rename_plan& r : names) {
-    changes.emplace(field_pattern(r.*is), field_pattern(r.*becomes));
-    if (from->find(r.*is)) taken.insert(field_pattern(r.*becomes));
-  }
-  std::vector<record_field> out;
-  for (record_field f : from->all()) {
-    auto change = changes.find(f.name);
-    std::string rest;
-    // A table takes what is within it along.
-    if (change == changes.end())
-      (void)any_field_around(f.name, [&](std::string_view outer) {
-        change = changes.find(std::string(outer));
-        rest = f.name.substr(outer.size());
-        return change != changes.end();
-      });
-    if (change != changes.end())
-      f.name = f.name == change->first ? change->second : change->second + rest;
-    else if (taken.contains(f.name))
-      continue;
-    out.push_back(std::move(f));
-  }
-  // What is within something that is not known further.
-  std::unordered_set<std::string> there;
-  for (const record_field& f : out) there.insert(f.name);
-  for (const rename_plan& r : names)
-    if (std::string name = field_pattern(r.*becomes); from->find(r.*is) && there.insert(name).second)
-      out.push_back({std::move(name)});
-  return std::make_shared<const fields>(std::move(out));
-}
 
 std::string list_of(const std::vector<record_field>& all) {
   constexpr std::size_t enough = 8;
@@ -130,7 +27,7 @@ std::string list_of(const std::vector<record_field>& all) {
 
 class field_check {
  public:
-  explicit field_check(draft& d) : d_(d), channels_(d.out.channels.size()), asked_(d.out.channels.size()) {}
+  explicit field_check(draft& d) : d_(d), flow_(d) {}
 
   void run() {
     for (index p = 0; p < d_.out.processes.size(); ++p) {
@@ -159,75 +56,6 @@ class field_check {
   }
 
  private:
-  // In the words of the channel's messages.
-  known_fields of_channel(index channel) {
-    // A chain that is too long for the stack is not known either.
-    if (asked_[channel] || depth_ > longest_chain) return channels_[channel];
-    asked_[channel] = true;  // whoever comes back here before it is known goes in a circle
-    const struct deeper {
-      explicit deeper(unsigned& d) : depth(d) { ++depth; }
-      ~deeper() { --depth; }
-      unsigned& depth;
-    } here(depth_);
-    const channel_plan& c = d_.out.channels[channel];
-    known_fields out;
-    if (c.message != records) {
-      const message_schema* const m = d_.classes.find_message(c.message);
-      if (m && !m->as_record.empty()) out = std::make_shared<const fields>(m->as_record);
-    } else if (!c.dead_letters && !c.writers.empty()) {
-      out = std::make_shared<const fields>();
-      for (const endpoint& e : c.writers) {
-        if (!out) break;
-        out = joined(out,
-                     renamed(of_out_port(e.process, e.port), d_.out.processes[e.process].ports[e.port].names,
-                             &rename_plan::here, &rename_plan::there));
-      }
-    }
-    return channels_[channel] = std::move(out);
-  }
-
-  // In the words of the process.
-  known_fields of_out_port(index process, index port) {
-    const process_plan& p = d_.out.processes[process];
-    const port_schema* const s = p.ports[port].schema;
-    if (!s || !s->converts || (s->fields.empty() && s->fields_of.empty() && !s->sends)) return {};
-    known_fields in;
-    if (!s->fields_of.empty())
-      for (index i = 0; i < p.ports.size(); ++i)
-        if (p.ports[i].schema && p.ports[i].schema->name == s->fields_of) in = of_in_port(process, i);
-    if (s->sends) return made_by(*s, process, in);
-    const auto own = std::make_shared<const fields>(s->fields);
-    return s->fields_of.empty() ? own : joined(in, own);
-  }
-
-  known_fields made_by(const port_schema& s, index process, const known_fields& in) const {
-    if (!d_.good_settings[process]) return {};
-    try {
-      std::optional<std::vector<record_field>> sent =
-          s.sends(d_.out.processes[process].settings, in ? &in->all() : nullptr);
-      return sent ? std::make_shared<const fields>(std::move(*sent)) : nullptr;
-    } catch (const std::exception&) {
-      return {};  // what the class cannot say is not known
-    }
-  }
-
-  known_fields of_in_port(index process, index port) {
-    const port_plan& at = d_.out.processes[process].ports[port];
-    if (at.channels.empty()) return {};
-    known_fields out = std::make_shared<const fields>();
-    for (const index c : at.channels) {
-      const known_fields there = of_channel(c);
-      if (!there) return {};
-      out = joined(out, renamed(there, at.names, &rename_plan::there, &rename_plan::here));
-      // A field that is mapped to one that is not there has been reported for that.
-      std::vector<record_field> reported;
-      for (const rename_plan& r : at.names)
-        if (!there->find(r.there)) reported.push_back({r.here});
-      out = joined(out, std::make_shared<const fields>(std::move(reported)));
-    }
-    return out;
-  }
-
   // Where the file joins the port to the channel.
   source_location joined_at(index process, index port, index channel) const {
     const channel_plan& c = d_.out.channels[channel];
@@ -252,7 +80,7 @@ class field_check {
 
   void check_map(index process, index port, index channel) {
     const port_plan& at = d_.out.processes[process].ports[port];
-    const known_fields there = of_channel(channel);
+    const known_fields there = flow_.of_channel(channel);
     if (!there) return;
     for (const rename_plan& r : at.names)
       if (!there->find(r.there))
@@ -262,7 +90,7 @@ class field_check {
   void check_in(index process, index port) {
     const port_plan& at = d_.out.processes[process].ports[port];
     for (const index c : at.channels) check_map(process, port, c);
-    const known_fields known = of_in_port(process, port);
+    const known_fields known = flow_.of_in_port(process, port);
     if (!known) return;
     const source_location where = joined_at(process, port, at.channels.front());
     const std::string who = d_.out.processes[process].name + '.' + at.schema->name;
@@ -293,7 +121,7 @@ class field_check {
     const value* const given = p.settings.find(s.name);
     if (port == p.ports.end() || !given || port->channels.empty()) return;
     const auto number = static_cast<index>(port - p.ports.begin());
-    const known_fields known = of_in_port(process, number);
+    const known_fields known = flow_.of_in_port(process, number);
     if (!known) return;
     std::vector<const value*> names{given};
     if (const auto* const list = given->get_if<value::list>()) {
@@ -331,7 +159,7 @@ class field_check {
     const process_plan& p = d_.out.processes[process];
     const port_plan& at = p.ports[port];
     if (!d_.good_settings[process] || at.channels.empty()) return;
-    const known_fields known = of_in_port(process, port);
+    const known_fields known = flow_.of_in_port(process, port);
     if (!known) return;
     std::vector<needed_field> wanted;
     try {
@@ -360,7 +188,7 @@ class field_check {
     const process_plan& p = d_.out.processes[process];
     const port_plan& at = p.ports[port];
     if (!d_.good_settings[process] || at.channels.empty()) return;
-    const known_fields known = of_in_port(process, port);
+    const known_fields known = flow_.of_in_port(process, port);
     if (!known) return;
     std::vector<setting_diagnostic> all;
     try {
@@ -379,7 +207,7 @@ class field_check {
   // What a message of the channel needs, the port must send.
   void check_out(index process, index port) {
     const port_plan& at = d_.out.processes[process].ports[port];
-    const known_fields sent = of_out_port(process, port);
+    const known_fields sent = flow_.of_out_port(process, port);
     if (sent)
       for (const rename_plan& r : at.names)
         if (!sent->find(r.here))
@@ -388,9 +216,9 @@ class field_check {
               d_.out.processes[process].name + '.' + at.schema->name + " sends no field '" + r.here + "'",
               r.here, *sent);
     for (const index c : at.channels) {
-      if (d_.out.channels[c].message == records) continue;
+      if (d_.out.channels[c].message == message_of_records) continue;
       check_map(process, port, c);
-      const known_fields wanted = of_channel(c);
+      const known_fields wanted = flow_.of_channel(c);
       if (!sent || !wanted) continue;
       const known_fields going = renamed(sent, at.names, &rename_plan::here, &rename_plan::there);
       const source_location where = joined_at(process, port, c);
@@ -456,7 +284,7 @@ class field_check {
       const port_schema* const s = d_.out.processes[e.process].ports[e.port].schema;
       return s && s->converts;
     });
-    if (c.message == records || !converts)
+    if (c.message == message_of_records || !converts)
       d_.found.warning(
           "unknown", from->unknown_at,
           "'unknown' means nothing here: no records become messages of " + channel_name(channel));
@@ -470,10 +298,10 @@ class field_check {
       d_.found.error("key", c.key_at, channel_name(channel) + " carries requests, which have no key");
       return;
     }
-    const known_fields known = of_channel(channel);
+    const known_fields known = flow_.of_channel(channel);
     if (!known) {
       const message_schema* const m = d_.classes.find_message(c.message);
-      if (m && c.message != records)
+      if (m && c.message != message_of_records)
         d_.found.error(
             "key", c.key_at,
             channel_name(channel) + " carries '" + c.message + "', which has no field that could be a key");
@@ -507,12 +335,8 @@ class field_check {
     }
   }
 
-  static constexpr unsigned longest_chain = 500;
-
   draft& d_;
-  unsigned depth_ = 0;
-  std::vector<known_fields> channels_;
-  std::vector<bool> asked_;
+  field_flow flow_;
 };
 
 }  // namespace
