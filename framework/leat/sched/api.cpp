@@ -178,216 +178,7 @@ void ask_to_stop(G& g) noexcept {
   if (g.home == scheduler::current()) g.home->stop(whole(in.m), &g, stop_level::asked);
 }
 
-namespace {
-
-constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
-
-struct join_wait : interruptible {
-  G* joined;
-  G* waiter;
-  bool may_stop;
-  timer_heap* timers;  // null: no deadline
-
-  // Takes the waiter out of the word, if it is there: then the caller readies it.
-  bool take_back() const noexcept {
-    auto mine = reinterpret_cast<std::uintptr_t>(waiter);
-    return joined->join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel);
-  }
-};
-
-void wait_as_thread(G& g, std::int64_t until) noexcept {
-  thread_event done;
-  std::uintptr_t running = join_running;
-  auto mine = reinterpret_cast<std::uintptr_t>(&done) | 1;
-  if (!g.join.compare_exchange_strong(running, mine, std::memory_order_acq_rel, std::memory_order_acquire))
-    return;
-  while (!done.wait(until)) {
-    if (until == no_end || now_ns() < until) continue;
-    if (g.join.compare_exchange_strong(mine, join_running, std::memory_order_acq_rel)) return;
-    until = no_end;  // the end has come: the signal is on its way
-  }
-}
-
-}  // namespace
-
-namespace {
-
-// May also return for nothing, when it may be stopped or has a deadline: see the tails below.
-void wait_for_end(G& g, bool may_stop, std::int64_t until) {
-  if (is_done(g)) return;
-  M* const here = current_m();
-  if (!here || !here->cur.load(std::memory_order_relaxed)) return wait_as_thread(g, until);
-  M* m = scheduler::enter(here);
-  G& me = *m->cur.load(std::memory_order_relaxed);
-  join_wait w;
-  w.joined = &g;
-  w.waiter = &me;
-  w.may_stop = may_stop;
-  w.timers = nullptr;
-  w.withdraw = [](interruptible& self) noexcept { return static_cast<join_wait&>(self).take_back(); };
-  const bool timed = until != no_end;
-  if (timed) {
-    // It may be due before the word is set: then it takes nothing back, and the far side sees to it.
-    m->sched.arm_claim(
-        *m, me, until, [](void* arg) noexcept { return static_cast<join_wait*>(arg)->take_back(); }, &w);
-    w.timers = me.nap.home;
-  }
-  if (!may_stop || begin_wait(m->gate, me, w)) {
-    m = m->sched.park(
-        m, wait_reason::join,
-        [](void* arg) noexcept {
-          const join_wait j = *static_cast<join_wait*>(arg);
-          auto* const on = static_cast<M*>(j.waiter->ctx.on);
-          std::uintptr_t running = join_running;
-          auto mine = reinterpret_cast<std::uintptr_t>(j.waiter);
-          // Release: the waiter is parked. Once it is in the word, it may run, and its frame be gone.
-          if (j.joined->join.compare_exchange_strong(running, mine, std::memory_order_acq_rel,
-                                                     std::memory_order_acquire)) {
-            // A stop that came before the word was set withdrew nothing, nor did a timer. Settle it here: the
-            // word decides.
-            bool over = false;
-            if (j.timers) {
-              lock_guard hold(j.timers->lock());
-              over = j.waiter->nap.armed.load(std::memory_order_relaxed) == 0;
-            }
-            if (j.may_stop) {
-              light_barrier();
-              over |= j.waiter->stop.load(std::memory_order_relaxed) != stop_level::none;
-            }
-            if (!over || !j.take_back()) return;
-          }
-          on->sched.ready(on, j.waiter);
-        },
-        &w);
-  }
-  if (may_stop) end_wait(m->gate, me);
-  if (timed) m->sched.disarm(me);
-  scheduler::leave(m);
-}
-
-}  // namespace
-
-join_result join_g(G& g, bool may_stop, deadline until) {
-  const std::int64_t at = to_ns(until.at());
-  for (;;) {
-    wait_for_end(g, may_stop, at);
-    if (is_done(g)) return join_result::ended;
-    const G* const me = current_g();
-    if (may_stop && me && me->stop.load(std::memory_order_relaxed) != stop_level::none) {
-      throw_if_insisted(*me);
-      return join_result::stopped;
-    }
-    if (at != no_end && now_ns() >= at) return join_result::timeout;
-    // Else it was woken by the tail of an earlier join of the same caller.
-  }
-}
-
-void rethrow_failure(G& g) {
-  if (g.status.load(std::memory_order_relaxed) != g_status::quarantined)
-    std::rethrow_exception(g.more.failure);
-  fixed_text<160> why;
-  const overrun_watch& w = *g.watch.load(std::memory_order_relaxed);
-  why.format("G {} '{}' was quarantined: it ", g.id, g.name);
-  if (w.guard->out_wanted()) {
-    why.append("went on after it had been asked to stop");
-  } else {
-    why.append("had run for ");
-    append_elapsed(why, w.ran);
-    why.append(" without entering the runtime");
-  }
-  throw quarantined(std::string(why.view()));
-}
-
-// --- sleep ------------------------------------------------------------------------------------------
-
-namespace {
-
-struct nap_wait : interruptible {
-  timer* t;
-};
-
-// On the far side: only now may the timer fire.
-void arm_nap(void* arg) noexcept {
-  G& g = *static_cast<G*>(arg);
-  auto& on = *static_cast<M*>(g.ctx.on);
-  on.sched.arm_timer(on, g);
-}
-
-}  // namespace
-
-void scheduler::arm_timer(M& m, G& g) noexcept {
-  const std::int64_t when = g.nap.when;
-  timer_heap& heap = *g.nap.home;
-  bool armed = false;
-  {
-    lock_guard hold(heap.lock());
-    // A stop that looked for the timer under this lock before it was there withdrew nothing.
-    if (g.stop.load(std::memory_order_relaxed) == stop_level::none) {
-      heap.add_locked(g.nap);
-      armed = true;
-    }
-  }
-  // Armed, the G may be running elsewhere by now.
-  if (armed) {
-    polls_.note_timer(when);
-  } else {
-    ready(&m, &g);
-  }
-}
-
-void scheduler::arm_claim(M& m, G& g, std::int64_t when, bool (*claim)(void*) noexcept, void* arg) noexcept {
-  g.nap.when = when;
-  g.nap.g = &g;
-  g.nap.home = &m.p.load(std::memory_order_relaxed)->timers;
-  g.nap.claim = claim;
-  g.nap.claim_arg = arg;
-  {
-    lock_guard hold(g.nap.home->lock());
-    g.nap.home->add_locked(g.nap);
-  }
-  polls_.note_timer(when);
-}
-
-void scheduler::disarm(G& g) noexcept {
-  lock_guard hold(g.nap.home->lock());
-  (void)g.nap.home->remove_locked(g.nap);
-}
-
-bool scheduler::sleep_until(std::int64_t when) {
-  M* m = enter(current_m());
-  G& g = *m->cur.load(std::memory_order_relaxed);
-  nap_wait w;
-  w.t = &g.nap;
-  w.withdraw = [](interruptible& self) noexcept {
-    timer& t = *static_cast<nap_wait&>(self).t;
-    lock_guard hold(t.home->lock());
-    return t.home->remove_locked(t);
-  };
-  g.nap.when = when;
-  g.nap.g = &g;
-  g.nap.home = &m->p.load(std::memory_order_relaxed)->timers;
-  g.nap.claim = nullptr;
-  if (begin_wait(m->gate, g, w)) m = park(m, wait_reason::sleep, arm_nap, &g);
-  end_wait(m->gate, g);
-  leave(m);
-  throw_if_insisted(g);
-  return g.stop.load(std::memory_order_relaxed) == stop_level::none;
-}
-
 }  // namespace sched
-
-sleep_result sleep_until(deadline when) {
-  const std::int64_t at = to_ns(when.at());
-  sched::M* const m = sched::current_m();
-  if (m && m->cur.load(std::memory_order_relaxed))
-    return m->sched.sleep_until(at) ? sleep_result::elapsed : sleep_result::stopped;
-  timespec t{};
-  t.tv_sec = static_cast<time_t>(at / 1'000'000'000);
-  t.tv_nsec = static_cast<long>(at % 1'000'000'000);
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
-  }
-  return sleep_result::elapsed;
-}
 
 void yield() {
   sched::M* const here = sched::current_m();
@@ -420,14 +211,45 @@ self_info self() noexcept {
   return {g->id, g->name};
 }
 
+// Inside the runtime nothing is allocated: somebody who hangs may have the heap locked, and who waits for it in there
+// keeps its P.
 runtime_stats stats() {
-  const sched::entered in;
-  sched::scheduler* const s = sched::scheduler::current();
-  return s ? sched::stats_of(*s) : runtime_stats{};
+  runtime_stats all;
+  for (std::size_t room = 16;;) {
+    all.local_lengths.clear();
+    all.local_lengths.reserve(room);
+    {
+      const sched::entered in;
+      const sched::scheduler* const s = sched::scheduler::current();
+      if (!s) return {};
+      room = sched::read_stats(*s, all);
+    }
+    if (room <= all.local_lengths.size()) return all;
+  }
 }
 
+namespace {
+
+// The scheduler stays in being while it lives, and the caller outside of it: for what allocates. A G needs nothing for that.
+class beside_runtime {
+ public:
+  beside_runtime() noexcept {
+    if (plain_thread_) sched::plain_thread_enters();
+  }
+  ~beside_runtime() {
+    if (plain_thread_) sched::plain_thread_leaves();
+  }
+  beside_runtime(const beside_runtime&) = delete;
+  beside_runtime& operator=(const beside_runtime&) = delete;
+
+ private:
+  const bool plain_thread_ = sched::current_g() == nullptr;
+};
+
+}  // namespace
+
 std::string stack_use() {
-  const sched::entered in;
+  const beside_runtime stays;
   sched::scheduler* const s = sched::scheduler::current();
   return s && s->options().stack_census ? s->stack_census().report() : std::string();
 }

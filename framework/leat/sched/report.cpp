@@ -104,10 +104,15 @@ runtime_stats counts_of(const scheduler& s) noexcept {
 
 }  // namespace
 
-runtime_stats stats_of(const scheduler& s) {
+std::size_t read_stats(const scheduler& s, runtime_stats& to) noexcept {
   runtime_stats c = counts_of(s);
-  s.ps().each([&](const P& p) { c.local_lengths.push_back(queued_on(p)); });
-  return c;
+  c.local_lengths.swap(to.local_lengths);
+  std::size_t n = 0;
+  s.ps().each([&](const P& p) {
+    if (++n <= c.local_lengths.capacity()) c.local_lengths.push_back(queued_on(p));
+  });
+  to = std::move(c);
+  return n;
 }
 
 void append_trace(text_buffer& to, const scheduler& s) noexcept {

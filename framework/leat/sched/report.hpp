@@ -14,7 +14,9 @@ namespace leat::sched {
 
 class scheduler;
 
-runtime_stats stats_of(const scheduler& s);
+// For a caller inside the runtime: allocates nothing. `to` gets as many lengths as its empty vector has room for; returns how
+// many there are.
+std::size_t read_stats(const scheduler& s, runtime_stats& to) noexcept;
 std::vector<event> events_of(const scheduler& s);
 // One line of figures. For sysmon: allocates nothing.
 void append_trace(text_buffer& to, const scheduler& s) noexcept;
