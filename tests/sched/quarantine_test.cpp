@@ -298,7 +298,8 @@ TEST_CASE("max_threads is the program's own limit: to reach it is no word of the
   o.max_threads = 3;
   o.slice = 1s;  // its P is still with the one that hangs
   run_clean(o, [&] {
-    std::atomic<bool> waits{false}, over{false}, computes{false};
+    std::atomic<bool> waits{false}, over{false};
+    static std::atomic<bool> computes{false};  // read by one after whose end nothing of this frame comes
     auto own = spawn({.thread = own_thread{}}, [&] {
       for (waits = true; !over;) (void)sleep_for(1ms);
     });
