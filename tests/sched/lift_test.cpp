@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A thread behind the fence runs at the lowest priority, and may hold the allocator's lock. Before sysmon makes a thread, which
-// needs the heap, it lets all of them run as others do: else it might wait for seconds on a busy machine, and with it
-// whoever hangs next. The allocator (services/hangs/spy.cpp) looks at them whenever sysmon comes in.
+// A thread behind the fence runs at the lowest priority, and may hold the allocator's lock. Who needs the heap then might wait
+// for seconds on a busy machine, so all of them run as others do when sysmon is about to make a thread, and while somebody
+// waits. The allocator (services/hangs/spy.cpp) tells who comes in.
 #include <sched.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
+#include <mutex>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -49,6 +50,31 @@ void loops_without_signals() {
   for (;;) asm volatile("" ::: "memory");
 }
 
+std::mutex of_the_heap;
+std::atomic<bool> held{false}, came_in{false};
+
+void wait_for_lock() {
+  const sched::M* const m = sched::current_m();
+  if (!held || !m || !m->gate.in_runtime() || came_in.exchange(true)) return;
+  const std::lock_guard hold(of_the_heap);
+}
+
+// At the lowest priority it never gives the lock back, as on a machine with no time to spare.
+void holds_the_lock() {
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  {
+    const std::lock_guard hold(of_the_heap);
+    while (::sched_getscheduler(0) != SCHED_IDLE) {
+    }
+    held = true;
+    while (::sched_getscheduler(0) == SCHED_IDLE) {
+    }
+  }
+  for (;;) asm volatile("" ::: "memory");
+}
+
 // Else nobody is put into the idle class.
 bool can_come_back_from_the_idle_class() {
   bool can = false;
@@ -81,6 +107,37 @@ LEAT_CHILD(threads_made_beside_the_fence) {
     std::fflush(stderr);
     ::_exit(0);
   });
+}
+
+LEAT_CHILD(heap_wanted_inside_the_runtime) {
+  leat::run(with_procs(1), [] {
+    go({.name = "stuck", .guard = guard_of(10ms, 1ms)}, holds_the_lock);
+    const bool low = eventually([] { return held.load(); });
+    spy_tells(wait_for_lock);
+    constexpr int more_than_the_timers_have_room_for = 400;
+    std::atomic<int> asleep{0};
+    for (int i = 0; i < more_than_the_timers_have_room_for; ++i)
+      go([&] {
+        ++asleep;
+        (void)sleep_for(1h);
+      });
+    const bool all = eventually([&] { return asleep == more_than_the_timers_have_room_for; });
+    spy_tells(nullptr);
+    std::fprintf(stderr, "at the lowest %d, wanted inside %d, all asleep %d\n", low, came_in.load(), all);
+    std::fflush(stderr);
+    ::_exit(0);
+  });
+}
+
+TEST_CASE("while somebody inside the runtime waits for the heap, those behind the fence run as others do") {
+  if (!can_come_back_from_the_idle_class()) {
+    MESSAGE("skipped: this user may not raise the priority of a thread");
+    return;
+  }
+  const auto r = leat::test::run_self("heap_wanted_inside_the_runtime");
+  INFO(r.output);
+  CHECK(r.exited(0));
+  CHECK(r.said("at the lowest 1, wanted inside 1, all asleep 1\n"));
 }
 
 TEST_CASE("before sysmon makes a thread, those behind the fence run as others do") {

@@ -59,12 +59,13 @@ bool overrun_patrol::earlier_work_is_over(const M& m) const noexcept {
   return (cpu < 0 || n.cpu_then < 0 || !at.known) && last_look_ - n.since > 100 * ms;
 }
 
-// It cannot be fenced yet.
+// It cannot be fenced yet, perhaps never: it is tried more and more seldom.
 std::int64_t overrun_patrol::resist(run_note& n, std::int64_t now, const char* why) noexcept {
   if (n.tries_since == 0) n.tries_since = now;
-  if (now - n.tries_since > second && !std::exchange(n.told, true))
+  const std::int64_t resisted = now - n.tries_since;
+  if (resisted > second && !std::exchange(n.told, true))
     log_error("sched", "G {} is not quarantined yet: {}", n.g, why);
-  return n.next_try = now + ms;
+  return n.next_try = now + std::clamp(resisted / 8, ms, longest_look);
 }
 
 // system() waits for its child in wait4, with SIGINT and SIGQUIT ignored. On a slow machine it may come there

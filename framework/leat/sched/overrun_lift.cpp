@@ -8,9 +8,10 @@
 // service was ended by its watch. Who waits for the lock cannot lend its priority; C libraries have no such
 // mutexes for themselves.
 //
-// So sysmon looks for Ms that stand in a futex outside the runtime. As long as there is one, all that are at
-// the lowest priority run as others do: a lock that many want is not given back to the one who waits at once.
-// One that waits for longer than that can explain waits for something else, and counts ever more seldom.
+// So sysmon looks for Ms that run a G or hold a P and stand in a futex; inside the runtime as well, where timers, Gs and
+// threads take what they grow by from the heap. As long as there is one, all that are at the lowest priority run as
+// others do: a lock that many want is not given back to the one who waits at once. One that waits for longer than that
+// can explain waits for something else, and counts ever more seldom.
 //
 // From when a program is to end, which takes the allocator's lock more often than sysmon can look, all of them have the
 // least share of ordinary threads instead, and the full one no more: nineteen with that left a source that still had
@@ -68,7 +69,7 @@ std::int64_t overrun_patrol::lift_if_awaited(std::int64_t now) noexcept {
 bool overrun_patrol::waits_for_lock(M& m, std::int64_t now, std::int64_t& next) noexcept {
   if (m.hung.apart.load(std::memory_order_relaxed) || m.exited.load(std::memory_order_relaxed)) return false;
   lock_wait& w = m.waits;
-  if (m.gate.in_runtime() || !m.cur.load(std::memory_order_relaxed)) {
+  if (!m.cur.load(std::memory_order_relaxed) && !m.p.load(std::memory_order_relaxed)) {  // it rests
     w = {};
     return false;
   }
