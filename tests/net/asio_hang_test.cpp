@@ -19,10 +19,12 @@
 #include "sched/hang_guard.hpp"
 #include "sched/overrun_fixture.hpp"
 #include "support/child.hpp"
+#include "support/send_self.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
 using leat::sched::can_leave;
+using leat::test::send_self;
 using namespace std::chrono_literals;
 
 namespace {
@@ -85,7 +87,7 @@ LEAT_CHILD(hangs_in_a_handler) {
     while (!hangs) (void)leat::sleep_for(100us);
     const leat::in<int> asked = leat::signals(SIGUSR1);
     for (int i = 0; i < 20; ++i) {
-      ::kill(::getpid(), SIGUSR1);
+      send_self(SIGUSR1);
       if (!asked.recv_until(leat::now() + 10s)) ::_exit(1);
     }
     ::_exit(0);

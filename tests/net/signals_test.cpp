@@ -13,6 +13,9 @@
 
 #include "net/fixture.hpp"
 #include "support/child.hpp"
+#include "support/send_self.hpp"
+
+using leat::test::send_self;
 
 namespace leat::net::test {
 namespace {
@@ -43,8 +46,6 @@ class own_action {
   int number_;
   struct sigaction before_ = {};
 };
-
-void send_self(int number) { ::kill(::getpid(), number); }
 
 TEST_CASE("a signal comes out of its channel") {
   at_procs([] {
@@ -264,7 +265,7 @@ LEAT_CHILD(signals_with_few_descriptors) {
     // What a refused call had opened is closed again.
     if (!allow(needed)) std::_Exit(1);
     const leat::in<int> taken = leat::signals(SIGUSR1);
-    ::kill(::getpid(), SIGUSR1);
+    send_self(SIGUSR1);
     if (taken.recv() != SIGUSR1) std::_Exit(4);
   });
 }

@@ -7,10 +7,12 @@
 
 #include "fixture.hpp"
 #include "support/child.hpp"
+#include "support/send_self.hpp"
 
 using namespace leat;
 using namespace leat::sched::test;
 using leat::test::run_self;
+using leat::test::send_self;
 
 // With external linkage: the program exports its symbols, so the dump can name them.
 [[gnu::noinline]] void wait_in_a_named_function(signal_to_g& s) {
@@ -153,7 +155,7 @@ LEAT_CHILD(dumps_on_sigquit) {
     (void)eventually([] { return has(dumped(), "wait_in_a_named_function"); });
     {
       caught_stderr said;
-      ::kill(::getpid(), SIGQUIT);
+      send_self(SIGQUIT);
       (void)eventually([&] { return has(said.text(), "wait_in_a_named_function"); });
     }
     s.signal();
@@ -170,7 +172,7 @@ LEAT_CHILD(dumps_when_idle) {
       (void)eventually([] { return stats().idle_procs == 1; });
       {
         caught_stderr said;
-        ::kill(::getpid(), SIGQUIT);
+        send_self(SIGQUIT);
         (void)eventually([&] { return has(said.text(), "sleep_in_another_named_function"); });
       }
       shown = true;
@@ -192,7 +194,7 @@ LEAT_CHILD(sysmon_goes_on_beside_a_dump_that_waits) {
   (void)::dup2(full[1], STDERR_FILENO);
   leat::run(with_procs(1), [] {
     for (int round = 0; round < 3; ++round) {
-      ::kill(::getpid(), SIGQUIT);
+      send_self(SIGQUIT);
       static std::atomic<bool> goes_on;
       goes_on = true;
       // A G that computes is put aside for others by sysmon alone.
