@@ -20,9 +20,13 @@ if(LEAT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # the source folder are told to the compiler as relative ones, so that one clone can use what another has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER
     "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${LEAT_CCACHE}")
-  # Clang writes the time into what it precompiles, and each build would be another.
-  add_compile_options("$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER bash "${PROJECT_SOURCE_DIR}/cmake/clang_ccache.sh")
+    # It writes the time into what it precompiles, and each build would be another.
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${LEAT_CCACHE}")
 endif()
 
 option(LEAT_UNITY "Compile several files of a module as one: faster, where it is done in one go" OFF)
